@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/situation.h"
+
 namespace cepheus::mrp {
 
 using wire::MrpReject;
@@ -61,7 +63,11 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       return is_named_by(message) ? on_register(from, message, out) : Task::kNone;
     case MrpType::kActivate:
       if (!is_of_this_group(from, h)) return Task::kNone;
-      if (state_ != State::kConfirmed && state_ != State::kActive) return Task::kNone;
+      if (state_ != State::kConfirmed && state_ != State::kActive) {
+        CEPHEUS_RARE_SITUATION("ACTIVATE finds a member that is not confirmed");
+        return Task::kNone;
+      }
+      if (state_ == State::kActive) CEPHEUS_SITUATION("ACTIVATE comes again to an active member");
       answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kActivate), out);
       if (state_ == State::kActive) return Task::kNone;
       path_ = message.path.value_or(wire::MrpPath());
@@ -81,6 +87,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       if (!is_of_group(h) || leader_ == self_.host || from == leader_ || message.member_count > 0) {
         return Task::kNone;
       }
+      CEPHEUS_SITUATION("a member's switch has forgotten its group");
       return end(h, "its switch has no table of the group");
     case MrpType::kRefresh:
       if (state_ != State::kActive || !is_of_this_group(from, h) || !message.path) {
@@ -164,6 +171,7 @@ Membership::Task Membership::on_give_up(Ipv4 from, const MrpMessage& message) {
   const wire::MrpHeader& h = message.header;
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(from, h)) return Task::kNone;
+  if (waits) CEPHEUS_SITUATION("a member gets GIVEUP before REGISTER");
   if (waits) take_up(from, h);
   return end(h, state_ == State::kActive ? "the leader answers that the group has ended"
                                          : "the leader gave the registration up");
@@ -171,6 +179,7 @@ Membership::Task Membership::on_give_up(Ipv4 from, const MrpMessage& message) {
 
 Membership::Task Membership::end(const wire::MrpHeader& why, const char* reason) {
   leave_.stop();
+  if (state_ == State::kConnecting) CEPHEUS_RARE_SITUATION("a group ends while a member connects");
   if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
   reject_ = static_cast<MrpReject>(why.flags);
   set_state(state_ == State::kActive ? State::kGone : State::kFailed, reason);
@@ -185,7 +194,10 @@ bool Membership::lead(McstId id, std::uint16_t epoch, std::uint32_t instance) {
 }
 
 void Membership::connected(Instant now, bool ok, Outbox& out) {
-  if (state_ != State::kConnecting) return;
+  if (state_ != State::kConnecting) {
+    CEPHEUS_SITUATION("a member has connected after its group ended");
+    return;
+  }
   if (ok) {
     set_state(State::kConfirmed, "its queue pair is connected");
     answer(MrpType::kConfirm, confirmed_flags(), out);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/situation.h"
+
 namespace cepheus::mrp {
 
 using wire::MrpReject;
@@ -92,12 +94,16 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
     if (is_named_by(message)) refuse(message, MrpReject::kIdInUse, out);
     return Task::kNone;
   }
-  if (wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;  // a late duplicate
+  if (wire::newer_epoch(epoch(), message.header.epoch)) {  // a late duplicate
+    CEPHEUS_RARE_SITUATION("an INSTALL of an older epoch arrives");
+    return Task::kNone;
+  }
   ++installs_received_;
   last_message_at_ = now;
   switch (state_) {
     case State::kFailed:
     case State::kGone:
+      CEPHEUS_RARE_SITUATION("an INSTALL finds a receiver that has ended");
       refuse(message, reject_ == MrpReject::kMemberFailed ? reject_ : MrpReject::kNotMember, out);
       return Task::kNone;
     case State::kConnecting: {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/reject_text.h"
+#include "wire/situation.h"
 
 namespace cepheus::mrp {
 
@@ -134,6 +135,7 @@ void Registration::set_give_up(Instant last_message) {
 void Registration::keep_pending(Instant now, Outbox& out) {
   if (now - refreshed_at_ < config_.refresh_pending) return;
   refreshed_at_ = now;
+  CEPHEUS_SITUATION("a registration goes on for so long that its tables are refreshed");
   send_to_group(MrpType::kRefresh, out);
 }
 
@@ -172,7 +174,10 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
                                                          : MrpType::kRefresh;
   // REFRESH is never confirmed: in the other states nothing matches.
   const int answered = message.header.flags & ~wire::MrpHeader::kHostSync;
-  if (awaited == MrpType::kRefresh || answered != static_cast<int>(awaited)) return;
+  if (awaited == MrpType::kRefresh || answered != static_cast<int>(awaited)) {
+    CEPHEUS_SITUATION("a CONFIRM comes after its step");
+    return;
+  }
   if (awaited == MrpType::kRegister && !agrees_on_method(message.header)) {
     const std::string text = "the switches of " + from.to_string() +
                              " and of other members change a group's source differently: give all "
@@ -185,6 +190,7 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
     // A switch confirms for the members behind it, and drops a host's CONFIRM for other hosts.
     if (from_member && m.host != from) continue;
     const std::size_t i = find(m.host);
+    if (i != members_.size() && confirmed_[i]) CEPHEUS_SITUATION("a member confirms twice");
     if (i == members_.size() || !members_[i].is_same_as(m) || confirmed_[i]) continue;
     confirmed_[i] = true;
     --missing_;
@@ -199,6 +205,9 @@ void Registration::release(Instant now, Outbox& out) {
 
 // The next step, if all have confirmed this one.
 void Registration::go_on(Instant now, Outbox& out) {
+  if (missing_ == 0 && is_held_ && state_ == State::kRegistering) {
+    CEPHEUS_SITUATION("all members have confirmed before the leader's own memory");
+  }
   if (missing_ > 0 || (is_held_ && state_ == State::kRegistering)) return;
   switch (state_) {
     case State::kRegistering:
@@ -208,6 +217,8 @@ void Registration::go_on(Instant now, Outbox& out) {
       set_state(State::kActive, "every member is active");
       give_up_ = kNever;
       repeat_ = Backoff(config_.repeats.refresh, now + config_.repeats.refresh.first);
+      if (path_ != spread_)
+        CEPHEUS_SITUATION("the path has changed between ACTIVATE and its last CONFIRM");
       if (path_ != spread_) spread_path(now, out);
       break;
     default:
@@ -235,8 +246,14 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
     const bool is_self = m.host == config_.host && !of_memory;
     return is_self || find(m.host) == members_.size() || (from_member && m.host != from);
   };
-  if (std::any_of(message.list().begin(), message.list().end(), forged)) return;
+  if (std::any_of(message.list().begin(), message.list().end(), forged)) {
+    CEPHEUS_RARE_SITUATION("a REJECT that its sender may not send");
+    return;
+  }
   if (in_operation && from_member) return;
+  if (state_ == State::kActivating)
+    CEPHEUS_SITUATION("a group is rejected between its REGISTER and ACTIVATE");
+  if (state_ == State::kActive) CEPHEUS_SITUATION("an active group loses its way");
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }
 
@@ -266,11 +283,14 @@ void Registration::give_up(Instant now, std::string why, Outbox& out) {
 
 void Registration::send_unregister(Instant now, Outbox& out) {
   if (repeat_.is_used_up()) {
+    if (state_ == State::kUnregistering)
+      CEPHEUS_SITUATION("UNREGISTER is repeated until it is given up");
     repeat_.stop();
     if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
     return;
   }
   if (!repeat_.is_first() && state_ == State::kUnregistering && error_.text.empty()) {
+    CEPHEUS_SITUATION("UNREGISTER is repeated for those that have not confirmed");
     request_again(MrpType::kUnregister, out);
   } else {
     send_to_group(MrpType::kUnregister, out);
@@ -298,6 +318,7 @@ void Registration::unregister(Instant now, Outbox& out) {
       return;
     case State::kFailed:
       // UNREGISTER is under way already: its repeats continue.
+      CEPHEUS_SITUATION("a leader unregisters after its registration failed");
       if (repeat_.is_used_up()) {
         set_state(State::kGone, "failed and unregistered");
         repeat_.stop();
@@ -322,6 +343,8 @@ void Registration::unregister(Instant now, Outbox& out) {
 void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= give_up_) {
     const bool is_silence = give_up_ < latest_;
+    if (state_ == State::kActivating)
+      CEPHEUS_SITUATION("members fall silent between REGISTER and ACTIVATE");
     const Duration limit = is_silence ? *config_.silence : config_.timeout;
     const std::string text = missing_ > 0
                                  ? time_out_text(missing(), members_.size(), limit, is_silence)
@@ -343,6 +366,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
     switch (state_) {
       case State::kRegistering:
       case State::kActivating:
+        if (state_ == State::kActivating) CEPHEUS_SITUATION("ACTIVATE is repeated");
         request_again(state_ == State::kRegistering ? MrpType::kRegister : MrpType::kActivate, out);
         keep_pending(now, out);
         repeat_.sent(now);

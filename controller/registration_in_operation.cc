@@ -3,6 +3,7 @@
 
 #include "controller/registration.h"
 #include "controller/reject_text.h"
+#include "wire/situation.h"
 
 namespace cepheus::mrp {
 
@@ -22,6 +23,8 @@ void Registration::send_request(Instant now, Outbox& out) {
 // REPORTs, are about all: the leader's own switch has merged them.
 void Registration::take_path(Instant now, const wire::MrpPath& path, Outbox& out) {
   knows_path_ = true;
+  if (state_ == State::kActive && path != path_)
+    CEPHEUS_SITUATION("a group's path changes in operation");
   if (state_ == State::kRegistering) return path_.narrow(path);
   if (state_ != State::kActivating && state_ != State::kActive) return;
   path_ = path;
@@ -67,6 +70,8 @@ void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox
   // It may wait for a source that has died: no other member would complain.
   const bool requested_lately =
       next_request_ != kNever || now - queried_at_ < config_.asker_time_limit;
+  if (requested_lately)
+    CEPHEUS_SITUATION("a member waits for data while lagging members are sought");
   if (state_ == State::kActive && !requested_lately) query(now, out);
 }
 
@@ -92,6 +97,7 @@ void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& me
                                     Outbox& out) {
   if (message.header.flags != static_cast<std::uint16_t>(MrpReject::kMemberFailed)) return;
   if (message.member_count != 1 || message.members[0].host != from || from == config_.host) return;
+  CEPHEUS_RARE_SITUATION("a member of an active group reports its own failure");
   const std::size_t member = find(from);
   if (member == members_.size() || members_[member].qpn != message.members[0].qpn) return;
   fail(now,
@@ -145,6 +151,7 @@ void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
   const bool owes = (reported.flags & wire::kMemberOwes) != 0;
   if (owes && is_source) {
     // The last answers to its packets may be under way, or it retransmits.
+    CEPHEUS_SITUATION("a source is lost, and owes packets");
     const Duration limit = down ? config_.source_grace : config_.evict_after;
     if (silence < limit) return;
     fail(now,
@@ -173,6 +180,8 @@ std::string loss_text(bool port_is_down, Duration evict_after) {
 }
 
 void Registration::evict(Instant now, std::size_t member, Outbox& out) {
+  if (evicted_ != 0) CEPHEUS_SITUATION("a group loses a second member");
+  if (members_.size() == 2) CEPHEUS_RARE_SITUATION("a leader is alone after an eviction");
   const MrpMember gone = members_[member];
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(member));
   confirmed_.erase(confirmed_.begin() + static_cast<std::ptrdiff_t>(member));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/reject_text.h"
+#include "wire/situation.h"
 
 namespace cepheus::mrp {
 
@@ -136,7 +137,10 @@ void SenderRegistration::on_message(Instant now, Ipv4 from, const SenderGroupMes
   if (!is_of_this_group(message)) return;
   // A switch of an older epoch still knows lagging members and ports that are down.
   const bool is_report = message.header.type == MrpType::kReport;
-  if (message.header.epoch != group_.header.epoch && !is_report) return;
+  if (message.header.epoch != group_.header.epoch && !is_report) {
+    CEPHEUS_SITUATION("an answer to an older epoch of a sender group");
+    return;
+  }
   switch (message.header.type) {
     case MrpType::kInstalled:
       on_installed(now, from, message, out);
@@ -184,6 +188,8 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   const bool is_whole =
       attempt->share == SenderGroupMessage::kWholeShare && attempt->answered.count() == all;
   const bool has_done = attempts_.size() >= kAttemptsThatDo && answered_.count() == all;
+  if (has_done && !is_whole)
+    CEPHEUS_SITUATION("no attempt came through whole, and four together did");
   if (is_whole || has_done) go_on(now, out);
 }
 

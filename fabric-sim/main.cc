@@ -17,6 +17,7 @@
 #include "fabric-sim/checked/mutation_check.h"
 #include "fabric-sim/checked/seeds.h"
 #include "fabric-sim/checked/shrink.h"
+#include "fabric-sim/checked/situations.h"
 #include "fabric-sim/experiments/command.h"
 #include "nic-emulator/engine/nic_profile.h"
 #include "support/command_line/command_line.h"
@@ -46,6 +47,7 @@ struct Arguments {
   Reduction without;
   bool mutation_check = false;
   std::size_t keep_going = 10;
+  std::string situations;
   std::vector<std::string> disabled;
   PlanOptions plan;
 };
@@ -159,6 +161,9 @@ int run_many(const Arguments& a) {
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
       n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses),
       n(sum.jumped), n(sum.gave_up));
+  if (!a.situations.empty() && !add_situations_to(a.situations)) {
+    return refuse("can't write " + a.situations + ": " + std::strerror(errno));
+  }
   return result.failures.empty() ? kAllHeld : kViolated;
 }
 
@@ -205,6 +210,10 @@ void add_seeds(CLI::App& app, Arguments& a) {
   app.add_option("--failures", a.keep_going, "stop after N failing seeds")
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--situations", a.situations,
+                 "append to FILE which situations of the engines the seeds have met")
+      ->type_name("FILE")
+      ->excludes("--seed");
   app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
   app.add_option("--record", a.record, "write a timeline for ui.perfetto.dev; with --seed")
       ->type_name("FILE")

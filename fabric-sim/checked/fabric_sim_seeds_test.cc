@@ -8,6 +8,7 @@
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/group_scenario.h"
 #include "fabric-sim/checked/seeds.h"
+#include "fabric-sim/checked/test_situations.h"
 #include "nic-emulator/engine/nic_profile.h"
 
 namespace cepheus::sim {
@@ -174,6 +175,12 @@ TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   const Outcome seen = expect_no_failure(500, "--far", {.far = true});
   EXPECT_GT(seen.naks, 500u);
 }
+
+const auto must_meet = [] {
+  must_meet_situations_of(
+      {"controller/", "libmcast/engine/", "nic-emulator/engine/", "switch-emulator/engine/"});
+  return true;
+}();
 
 }  // namespace
 }  // namespace cepheus::sim

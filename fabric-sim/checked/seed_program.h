@@ -3,11 +3,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <functional>
 #include <iostream>
 
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/seeds.h"
+#include "fabric-sim/checked/situations.h"
 #include "support/command_line/command_line.h"
 
 namespace cepheus::sim {
@@ -40,6 +43,10 @@ struct SeedProgram {
           ->check(CLI::Range(1u, most_jobs));
     }
     app.add_option("--seed", a.seed, "run this seed only")->type_name("N");
+    app.add_option("--situations", a.situations,
+                   "append to FILE which situations the seeds have met")
+        ->type_name("FILE")
+        ->excludes("--seed");
     app.add_flag("--trace", a.trace, "print each event; with --seed")->needs("--seed");
     app.add_option("--disable", a.off, "switch this rule off; repeatable")
         ->type_name("RULE")
@@ -57,6 +64,7 @@ struct SeedProgram {
     std::uint64_t first = first_seed();
     unsigned jobs = 1;
     std::optional<std::uint64_t> seed;
+    std::string situations;
     bool trace = false, mutation_check = false;
     Rules off;
   };
@@ -86,6 +94,10 @@ struct SeedProgram {
         [&](const FailedSeed<Outcome>& failure) { print_failure(failure, a); });
     std::cout << result.seeds << " seeds from " << a.first << ": " << result.failures.size()
               << " failed; " << summary(result.sum) << '\n';
+    if (!a.situations.empty() && !add_situations_to(a.situations)) {
+      std::cerr << name << ": can't write " << a.situations << ": " << std::strerror(errno) << '\n';
+      return 2;
+    }
     return result.failures.empty() ? 0 : 1;
   }
 

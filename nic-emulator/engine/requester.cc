@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "nic-emulator/engine/ack_timeout.h"
+#include "wire/situation.h"
 
 namespace cepheus::rnic {
 using wire::Opcode;
@@ -141,7 +142,10 @@ Build Requester::build_fetch(Instant now, const SendWqe& wqe, wire::Frame& frame
 }
 
 void Requester::on_sent(Instant now, std::uint64_t packets, bool requests_ack) {
-  if (next_ < sent_) counters_.add(Counter::kTxRetransmitted);
+  if (next_ < sent_) {
+    counters_.add(Counter::kTxRetransmitted);
+    if (next_ == sent_ - 1) CEPHEUS_SITUATION("the last packet sent is repeated alone");
+  }
   // Packets behind a request for an answer must not hide its loss. Before one is in flight no answer
   // is due, however slowly packets are sent.
   const bool is_answer_due = ack_deadline_ != wire::kNever && requested_end_ > una_;
@@ -165,6 +169,7 @@ void Requester::spend_retry() {
   constexpr std::uint64_t kWindows = 64;
   often_until_ = sent_ + kWindows * qp_.port.config.window_packets;
   if (retries_left_ == 0) {
+    CEPHEUS_SITUATION("a source gives up after all its retries");
     counters_.add(Counter::kRetriesExceeded);
     oldest_failure_ = WcStatus::kRetryExceeded;
     return;
@@ -176,10 +181,14 @@ void Requester::spend_retry() {
 void Requester::on_timer(Instant now) {
   if (waits_for_receiver_) {
     if (now >= rnr_deadline_) waits_for_receiver_ = false;
+    if (!waits_for_receiver_ && una_ == next_)
+      CEPHEUS_SITUATION("an RNR wait ends with nothing in flight");
     return;
   }
   if (now < ack_deadline_) return;
   counters_.add(Counter::kAckTimeouts);
+  if (timeouts_in_a_row_ != 0) CEPHEUS_SITUATION("two time-outs in a row");
+  if (sent_ - una_ > 32) CEPHEUS_SITUATION("a time-out with many packets in flight");
   ++timeouts_in_a_row_;
   missed_results_ = 0;
   // One packet probes: mostly the answer was lost or late, and a whole window would be sent in
@@ -191,7 +200,10 @@ void Requester::on_timer(Instant now) {
 Duration Requester::ack_timeout() {
   const NicConfig& nic = qp_.port.config;
   const AckTimeout range = rnic::ack_timeout(nic, qp_.attr.timeout_code, timeouts_in_a_row_);
+  if (nic.manners.ignores_timeout_code)
+    CEPHEUS_SITUATION("a NIC that ignores the time-out code waits");
   if (!nic.manners.varies_timeout) return range.least;
+  CEPHEUS_SITUATION("a NIC waits longer than its time-out code says");
   return std::min(qp_.draw(range.least, kLatestAckTimeout * range.least), range.most);
 }
 

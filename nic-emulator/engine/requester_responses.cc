@@ -6,6 +6,7 @@
 
 #include "nic-emulator/engine/memory_table.h"
 #include "nic-emulator/engine/requester.h"
+#include "wire/situation.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -34,6 +35,7 @@ std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   }
   const bool is_accepted = !is_old && qp_.port.config.manners.accepts_ack_of_unsent;
   if (is_accepted && sent_ > una_) return sent_ - 1;
+  if (is_old) CEPHEUS_SITUATION("an ACK older than all in flight");
   counters_.add(Counter::kRxDropStaleAck);
   return std::nullopt;
 }
@@ -136,7 +138,12 @@ std::uint64_t Requester::acknowledged_end(std::uint64_t packet, std::uint32_t ms
 }
 
 void Requester::on_progress(Instant now) {
-  if (next_ < una_) go_back();
+  if (next_ < una_) {
+    CEPHEUS_SITUATION("an ACK overtakes the packets being repeated");
+    go_back();
+  }
+  if (waits_for_receiver_) CEPHEUS_SITUATION("an ACK ends an RNR wait");
+  if (timeouts_in_a_row_ != 0) CEPHEUS_SITUATION("an ACK comes after a time-out");
   retries_left_ = qp_.attr.retry_count;
   rnr_retries_left_ = qp_.attr.rnr_retry;
   timeouts_in_a_row_ = 0;
@@ -168,7 +175,10 @@ void Requester::on_missing_result(std::uint64_t packet, bool is_result) {
 void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, NicOutput& out) {
   counters_.add(Counter::kRxRnrNak);
   if (!advance_to(now, packet, out)) return on_missing_result(packet);
-  if (next_ == packet) return;  // not sent since the last NAK: this is an old one
+  if (next_ == packet) {  // not sent since the last NAK: this is an old one
+    CEPHEUS_SITUATION("an RNR NAK comes again before its packet is repeated");
+    return;
+  }
   go_back();
   if (qp_.attr.rnr_retry != kInfiniteRnrRetry || qp_.port.config.manners.limits_rnr_retries) {
     if (rnr_retries_left_ == 0) {
@@ -190,14 +200,22 @@ void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Nic
   counters_.add(sequence ? Counter::kRxNakSequence : Counter::kRxNakFatal);
   if (!advance_to(now, packet, out)) return on_missing_result(packet);
   if (!sequence) {
+    CEPHEUS_SITUATION("a fatal NAK");
     oldest_failure_ = status_of_nak(code);
     return;
   }
   // Not sent since the last NAK: this is an old one, and must not cut an RNR wait short.
-  if (next_ == packet) return;
+  if (next_ == packet) {
+    CEPHEUS_SITUATION("a NAK comes again before its packet is repeated");
+    return;
+  }
   // A responder sends one NAK per gap (IBTA 9.7.5.2). A second one was duplicated on its way, and
   // would cost a retry. If the repeat is lost, too, only a time-out reveals it.
-  if (nak_packet_ == packet && !qp_.port.config.every_nak_counts) return;
+  if (nak_packet_ == packet && !qp_.port.config.every_nak_counts) {
+    CEPHEUS_SITUATION("a second NAK for one packet is ignored");
+    return;
+  }
+  if (probing_) CEPHEUS_SITUATION("a NAK answers a probe");
   nak_packet_ = packet;
   probing_ = false;  // the receiver is alive, and lacks more than the probe
   spend_retry();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "wire/ecn.h"
+#include "wire/situation.h"
 
 namespace cepheus::rnic {
 
@@ -63,6 +64,7 @@ bool Responder::on_request(Instant now, const wire::RoceHeaders& headers,
   for (Psn before = headers.bth.psn; expected_ != before;) {
     before = expected_;
     const auto kept = held_->take(expected_);
+    if (kept) CEPHEUS_SITUATION("a packet kept behind a gap is next");
     if (kept && !take(kept->headers, kept->data, out)) return false;
   }
   return true;
@@ -72,6 +74,10 @@ void Responder::on_gap(Instant now, std::int32_t ahead, const wire::RoceHeaders&
                        std::span<const std::uint8_t> data) {
   const Manners& manners = qp_.port.config.manners;
   counters_.add(Counter::kRxOutOfSequence);
+  if (owed_ == Owed::kRnrNak) CEPHEUS_SITUATION("a gap while an RNR NAK is owed");
+  if (has_sent_nak_ && manners.naks_each_packet_of_gap)
+    CEPHEUS_SITUATION("a NIC sends another NAK for one gap");
+  if (message_ != Message::kNone) CEPHEUS_SITUATION("a gap in the middle of a message");
   if (held_ != nullptr) held_->keep(ahead, headers, data);
   const bool sends_nak = !has_sent_nak_ || manners.naks_each_packet_of_gap;
   // A NAK that waits already covers this packet, too.
@@ -81,6 +87,7 @@ void Responder::on_gap(Instant now, std::int32_t ahead, const wire::RoceHeaders&
   has_sent_nak_ = true;
   constexpr Duration kLeast = std::chrono::microseconds(1);
   if (manners.longest_nak_wait > kLeast) {
+    CEPHEUS_SITUATION("a NIC keeps its NAK back");
     nak_leaves_ = now + qp_.draw(kLeast, manners.longest_nak_wait);
   }
 }
@@ -94,6 +101,8 @@ bool Responder::take(const wire::RoceHeaders& headers, std::span<const std::uint
   const bool takes_receive = info.send ? info.first : info.imm;
   if (takes_receive && !receives_.hold(out)) {
     // The packets behind it are dropped silently: one NAK per gap.
+    CEPHEUS_SITUATION("a message without a receive");
+    if (manners.naks_after_rnr) CEPHEUS_SITUATION("a NIC sends NAKs behind an RNR NAK");
     has_sent_nak_ = !manners.naks_after_rnr;
     owe(Owed::kRnrNak);
     return true;
@@ -110,7 +119,10 @@ bool Responder::take(const wire::RoceHeaders& headers, std::span<const std::uint
   if (since_fetch_ < kFarthestDuplicate) ++since_fetch_;
   // An unsent NAK is wrong now: everything up to here has arrived.
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
-  if (outdated_nak) owe(Owed::kNothing);
+  if (outdated_nak) {
+    CEPHEUS_SITUATION("a packet arrives before the NAK for it is sent");
+    owe(Owed::kNothing);
+  }
   if (headers.bth.ack_request || outdated_nak || manners.acks_every_packet) owe(Owed::kAck);
   return !has_failed_;
 }

@@ -4,6 +4,7 @@
 
 #include "nic-emulator/engine/packet_out.h"
 #include "nic-emulator/engine/responder.h"
+#include "wire/situation.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -109,8 +110,13 @@ void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t beh
     return;
   }
   const Manners& manners = qp_.port.config.manners;
-  if (manners.acks_duplicates_if_requested && !headers.bth.ack_request) return;
+  if (manners.acks_duplicates_if_requested && !headers.bth.ack_request) {
+    CEPHEUS_SITUATION("a NIC is silent about a duplicate");
+    return;
+  }
   const bool is_stale = manners.acks_stale_psn && is_fresh_;
+  if (is_stale)
+    CEPHEUS_RARE_SITUATION("a NIC acknowledges a duplicate by the PSN of its last connection");
   if (is_stale || behind > since_fetch_) {
     // It precedes the last READ or atomic. An ACK of all would make the requester treat the results
     // behind this request as lost.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "wire/situation.h"
+
 namespace cepheus::replica {
 
 using Kind = ReplicaAction::Kind;
@@ -32,10 +34,18 @@ void ReplicaEngine::answer(std::uint64_t link, const Request& request, Verdict v
 }
 
 void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaActions& out) {
-  if (request.epoch < record_.promised) return answer(link, request, Verdict::kRefused, out);
+  if (request.epoch < record_.promised) {
+    CEPHEUS_SITUATION("a writer comes back after its successor");
+    return answer(link, request, Verdict::kRefused, out);
+  }
   // A new connection of the same writer fences, too: its earlier writes must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});
-  if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kDisconnect, link_});
+  if (link_ != 0 && link_ != link && rules_.fencing) {
+    CEPHEUS_SITUATION("a promise ends another writer's connection");
+    out.push_back({Kind::kDisconnect, link_});
+  }
+  if (request.epoch == record_.promised)
+    CEPHEUS_SITUATION("a writer connects again under its own epoch");
   link_ = link;
   if (request.epoch != record_.promised) {
     record_.promised = request.epoch;
@@ -51,6 +61,7 @@ void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaA
 void ReplicaEngine::on_request(std::uint64_t link, const Request& request, ReplicaActions& out) {
   if (request.type == RequestType::kPromise) return promise(link, request, out);
   if (request.epoch != record_.promised && rules_.fencing) {
+    CEPHEUS_SITUATION("a request of a writer that was succeeded");
     return answer(link, request, Verdict::kRefused, out);
   }
   // An old connection of the same writer: it needs no answers.
@@ -84,6 +95,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     case RequestType::kJoin:
       // A new disk will be copied everything, and then holds a part of a volume.
       if (record_.loss == Loss::kAll) {
+        CEPHEUS_SITUATION("a new disk joins");
         record_.marks.set_all();
         out.push_back({Kind::kSaveMarks});
       }
@@ -94,7 +106,10 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
 }
 
 void ReplicaEngine::on_disconnected(std::uint64_t link, ReplicaActions& out) {
-  if (link != link_) return;
+  if (link != link_) {
+    CEPHEUS_SITUATION("an old connection ends after a new one began");
+    return;
+  }
   link_ = 0;
   // A writer that can't reach this replica evicts it: its data must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "wire/situation.h"
+
 namespace cepheus::replica {
 
 Writer::Writer(const WriterSettings& settings, std::uint64_t id)
@@ -51,6 +53,11 @@ bool Writer::may_go(const Op& op) const {
         op.io.offset >= other.io.offset + other.io.length) {
       continue;
     }
+    if (op.is_copy) CEPHEUS_SITUATION("a copy waits for a request of its chunk");
+    if (other.is_copy) CEPHEUS_SITUATION("a request waits for a copy of its chunk");
+    if (!op.is_copy && !other.is_copy && other.io.kind != op.io.kind) {
+      CEPHEUS_SITUATION("a read and a write of one place wait for each other");
+    }
     if (op.is_copy || other.is_copy || other.io.kind != op.io.kind) return false;
   }
   return true;
@@ -91,6 +98,7 @@ void Writer::start_flush(Instant now, std::size_t op, WriterActions& out) {
               .op = op};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (!peers_[r].flushes_late) continue;
+    CEPHEUS_RARE_SITUATION("a flush goes on without a replica that flushes late");
     round.waiting = round.waiting.without(r);
     flush_again(r);
   }
@@ -113,6 +121,7 @@ void Writer::post(Instant, Op& op, WriterActions& out) {
   } else {
     action.kind = Kind::kWrite;
     action.generation = generation_;
+    if (op.post != 0) CEPHEUS_SITUATION("a write is posted again in another group");
     if (op.post == 0) op.post = ++posts_;
   }
   op.state = OpState::kPosted;
@@ -203,6 +212,7 @@ Writer::Op* Writer::posted(std::uint64_t attempt) {
 
 void Writer::on_written(Instant now, std::uint64_t attempt, WriterActions& out) {
   if (Op* const op = posted(attempt)) {
+    if (!is_confirmed_) CEPHEUS_SITUATION("a write arrives before its configuration is on record");
     op->state = OpState::kDone;
     in_a_row_until_ = {};
   }
@@ -214,6 +224,7 @@ void Writer::on_read(Instant now, std::uint64_t attempt, bool ok, WriterActions&
     if (ok) {
       finish(now, *op, IoStatus::kOk, out);
     } else {
+      CEPHEUS_SITUATION("a read fails");
       op->state = OpState::kReady;
       evict(now, op->replica, out);
     }
@@ -231,12 +242,17 @@ void Writer::on_connected(Instant now, unsigned replica, WriterActions& out) {
 }
 
 void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) {
+  if (growing_ == replica) CEPHEUS_RARE_SITUATION("a replica that is about to be in sync is lost");
+  if (phase_ == Phase::kAcquiring)
+    CEPHEUS_SITUATION("a replica is lost before the writer has begun");
+  if (phase_ == Phase::kRecovering) CEPHEUS_SITUATION("a replica is lost while a successor copies");
   if (peers_[replica].is_connected) evict(now, replica, out);
   advance(now, out);
 }
 
 // This program was stopped, or its host slept: what replicas have said meanwhile is still to be read.
 void Writer::forgive_silence(Instant now) {
+  CEPHEUS_SITUATION("a writer was stopped, or slept");
   if (!settings_.rules.forgive_silence) return;
   for (Peer& peer : peers_) {
     if (peer.is_connected) peer.last_message = peer.next_ping = now;
@@ -261,6 +277,7 @@ void Writer::on_timer(Instant now, WriterActions& out) {
     Peer& peer = peers_[r];
     if (!peer.is_connected) continue;
     if (now >= peer.last_message + settings_.silence) {
+      CEPHEUS_SITUATION("a replica is silent for too long");
       evict(now, r, out);
     } else if (now >= peer.next_ping) {
       peer.next_ping = now + settings_.ping;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "replica/engine/writer.h"
+#include "wire/situation.h"
 
 namespace cepheus::replica {
 
@@ -22,7 +23,10 @@ void Writer::begin_serving(Instant now, WriterActions& out) {
   clean_at_ = now + settings_.clean;
   // Writes that will be repeated.
   for (const Op& op : ops_) {
-    if (op.state == OpState::kMarking) mark(now, chunks_of(op.io), out);
+    if (op.state == OpState::kMarking) {
+      CEPHEUS_SITUATION("a write is marked again after a recovery");
+      mark(now, chunks_of(op.io), out);
+    }
   }
 }
 
@@ -31,7 +35,10 @@ void Writer::keep_copying(Instant now, WriterActions& out) {
   if (phase_ == Phase::kRecovering) {
     // Until a configuration is on record, no replica may be overwritten that could still be a
     // source.
-    if (!is_confirmed_) return;
+    if (!is_confirmed_) {
+      CEPHEUS_SITUATION("a successor's copies wait for its configuration");
+      return;
+    }
     const bool is_done = !settings_.rules.copy_before_serving ||
                          std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
                            return !peer.has_todo || peer.todo.empty();
@@ -52,6 +59,7 @@ void Writer::keep_copying(Instant now, WriterActions& out) {
   op.targets = peers_that([chunk](const Peer& p) { return p.has_todo && p.todo.has(chunk); });
   const Members sources = (config_.members & group_) - op.targets;
   if (sources.empty()) return;
+  if (op.targets.count() > 1) CEPHEUS_SITUATION("one copy goes to two replicas");
   op.replica = sources.lowest();
   op.io = {};
   op.io.offset = settings_.geometry.chunk_offset(chunk);
@@ -69,6 +77,9 @@ void Writer::on_copied(Instant now, std::uint64_t attempt, Members failed, Write
   if (op != nullptr) {
     const auto chunk = static_cast<std::uint32_t>(op->io.offset / settings_.geometry.chunk);
     op->state = OpState::kFree;
+    if (failed.has(op->replica)) CEPHEUS_SITUATION("the source of a copy fails");
+    if (!failed.has(op->replica) && !failed.empty())
+      CEPHEUS_RARE_SITUATION("a target of a copy fails");
     if (!failed.has(op->replica)) {
       for (const unsigned r : op->targets - failed) {
         if (peers_[r].has_todo) peers_[r].todo.clear(chunk);
@@ -87,6 +98,7 @@ void Writer::keep_growing(Instant now, WriterActions& out) {
     Peer& peer = peers_[r];
     if (!peer.is_syncing || !peer.has_todo || !peer.todo.empty()) continue;
     if (ops_.back().state != OpState::kFree && ops_.back().targets.has(r)) continue;
+    if (growing_) CEPHEUS_SITUATION("a second replica waits until the first is in sync");
     if (!peer.is_flushed) {
       if (is_requested(r, Round::Purpose::kSyncFlush)) continue;
       start_flush_of(now, r, Round::Purpose::kSyncFlush, out);

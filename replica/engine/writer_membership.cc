@@ -24,6 +24,7 @@
 #include <cassert>
 
 #include "replica/engine/writer.h"
+#include "wire/situation.h"
 #include "wire/splitmix.h"
 
 namespace cepheus::replica {
@@ -52,7 +53,10 @@ Members Writer::readable() const {
 
 void Writer::on_promise(unsigned replica, const Answer& answer) {
   Peer& peer = peers_[replica];
-  if (answer.promised != epoch_ || peer.has_promised) return;
+  if (answer.promised != epoch_ || peer.has_promised) {
+    CEPHEUS_SITUATION("a promise comes after the writer claimed again, or twice");
+    return;
+  }
   peer.has_promised = true;
   peer.refused_since = {};
   peer.config = answer.config;
@@ -87,6 +91,8 @@ std::optional<Config> Writer::find_last() const {
   const Members here = promised();
   Config last = latest();
   for (;;) {
+    if (!here.includes(last.members))
+      CEPHEUS_SITUATION("a successor waits for members of the latest configuration");
     if (last.members.empty() || !here.includes(last.members)) return std::nullopt;
     const Config* before = nullptr;
     for (const unsigned r : last.members) {
@@ -97,6 +103,7 @@ std::optional<Config> Writer::find_last() const {
       }
     }
     if (before == nullptr || least_loss(last.members) == Loss::kNone) return last;
+    CEPHEUS_SITUATION("members lost data, and the configuration before counts");
     last = *before;
   }
 }
@@ -106,7 +113,10 @@ bool Writer::may_be_a_later_one(const Config& last) const {
   if (last.epoch.number == 0 || !settings_.rules.new_disk_lacks_all) return false;
   if (promised() == Members::all(settings_.replicas)) return false;
   for (const unsigned r : last.members) {
-    if (peers_[r].config.epoch.number == 0) return true;
+    if (peers_[r].config.epoch.number == 0) {
+      CEPHEUS_SITUATION("a new disk may have known a later configuration");
+      return true;
+    }
   }
   return false;
 }
@@ -120,6 +130,7 @@ void Writer::try_to_begin(Instant now, WriterActions& out) {
   // Another writer had the volume meanwhile, perhaps only for a moment: the data that this one's
   // user expects may have changed.
   if (has_served_ && !is_forgotten && last->epoch.writer != epoch_.writer) {
+    CEPHEUS_SITUATION("another writer had the volume meanwhile");
     return end(now, Phase::kFenced, out);
   }
   if (!has_been_written(*last)) {
@@ -139,6 +150,8 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
     if (peer.loss == least || !settings_.rules.least_loss_is_source) members = members.with(r);
     if (peer.config != last) unrecorded_ = last.members;
   }
+  if (members != last.members)
+    CEPHEUS_SITUATION("replicas that lost more than others are no source");
   if (unrecorded_.empty()) known_ = last;
   for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
     chunks_[c].state = marks.has(c) ? ChunkState::kMarked : ChunkState::kClear;
@@ -171,8 +184,10 @@ bool Writer::has_lost_data(Instant now, const Config& last, bool is_forgotten, W
   has_lost_disks_ = settings_.rules.admit_new_disks && (is_forgotten || are_new);
   lost_ = ChunkBitmap(settings_.geometry.chunks());
   if (has_lost_disks_) {
+    CEPHEUS_SITUATION("all replicas in sync have new disks");
     lost_.set_all();
   } else if (has_served_ && least >= Loss::kMemory) {
+    CEPHEUS_SITUATION("hosts of all replicas in sync restarted under a living writer");
     lost_ = unflushed();
   }
   if (lost_.empty() || !settings_.rules.admit_loss) return false;
@@ -194,9 +209,13 @@ void Writer::propose(Instant now, Members members, WriterActions& out) {
 }
 
 void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
-  if (answer.promised < epoch_) return;  // an answer to an earlier claim
+  if (answer.promised < epoch_) {  // an answer to an earlier claim
+    CEPHEUS_SITUATION("a refusal comes after the writer claimed again");
+    return;
+  }
   if (phase_ == Phase::kAcquiring) {
     // Another writer had the volume before, or claims it now.
+    CEPHEUS_SITUATION("a claim is refused, and made again");
     claim_again(now, answer.promised);
   } else if (config_.members.has(replica)) {
     end(now, Phase::kFenced, out);
@@ -205,9 +224,11 @@ void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, Wri
     // reach them, or it has ended. If they do not know it after a while, the claim is an
     // old one.
     Peer& peer = peers_[replica];
+    CEPHEUS_SITUATION("a replica that returns has promised to an unknown writer");
     if (peer.refused_since == Instant{}) peer.refused_since = now;
     const bool is_old = now >= peer.refused_since + 2 * settings_.silence;
     evict(now, replica, out);
+    if (is_old) CEPHEUS_RARE_SITUATION("a claim that nobody pursues is outbid");
     if (is_old) start_again(now, answer.promised, out);
   }
 }
@@ -233,6 +254,7 @@ void Writer::repeat_writes() {
     if (op.io.kind == IoKind::kFlush) {
       op.state = OpState::kWaiting;
     } else if (op.io.kind == IoKind::kWrite) {
+      CEPHEUS_SITUATION("a writer that begins again repeats its writes");
       const bool is_safe = is_written && !settings_.rules.repeat_after_loss;
       op.state = is_safe ? OpState::kDone : OpState::kMarking;
       op.is_flushed = false;
@@ -294,12 +316,19 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
 }
 
 void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
-  if (unrecorded_.has(replica)) return start_again(now, epoch_, out);
+  if (unrecorded_.has(replica)) {
+    CEPHEUS_RARE_SITUATION("a member is lost before a found growth is on record");
+    return start_again(now, epoch_, out);
+  }
   Members members = config_.members.without(replica);
   if (growing_) members = members.without(*growing_);
   if (config_.members.has(replica)) {
     // Without the last replica in sync the writer must wait; when it returns it may have lost data.
-    if (members.empty()) return start_again(now, epoch_, out);
+    if (members.empty()) {
+      CEPHEUS_SITUATION("the last replica in sync is lost");
+      return start_again(now, epoch_, out);
+    }
+    if (!is_confirmed_) CEPHEUS_SITUATION("a member is lost before its configuration is on record");
     growing_.reset();  // the replica that was being added is copied on, if it is present
     propose(now, members, out);
   }
@@ -309,8 +338,11 @@ void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
 void Writer::take_back_posted() {
   for (Op& op : ops_) {
     if (op.is_copy) {
+      if (op.state == OpState::kPosted)
+        CEPHEUS_RARE_SITUATION("a group ends with a copy under way");
       op.state = OpState::kFree;
     } else if (op.state == OpState::kPosted) {
+      CEPHEUS_SITUATION("a group ends with requests under way");
       op.state = OpState::kReady;
     }
   }
@@ -339,7 +371,10 @@ void Writer::keep_group(Instant now, WriterActions& out) {
         continue;
       }
       // One after the other: if the fabric refuses one of them, the group's failure names it.
-      if (is_one_returning()) continue;
+      if (is_one_returning()) {
+        CEPHEUS_SITUATION("two replicas return at once");
+        continue;
+      }
       peer.is_syncing = true;
       send_marks(r, out);
     }
@@ -360,6 +395,7 @@ void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out
     if (!peer.is_syncing || peer.has_todo) continue;
     peer.has_todo = true;
     peer.todo = lacking_marks(peer);
+    if (peer.is_fresh) CEPHEUS_SITUATION("a new disk is copied everything");
     if (peer.is_fresh) peer.todo.set_all();
   }
   advance(now, out);
@@ -377,6 +413,7 @@ void Writer::on_group_failed(Instant now, std::uint64_t generation, Members susp
                              bool all_answer, WriterActions& out) {
   if (!has_group_ || generation != generation_) return;
   if (all_answer) {
+    CEPHEUS_SITUATION("a fabric refuses a group whose members all answer");
     if (settings_.rules.evict_refused) suspects = doubtful(now);
     in_a_row_until_ = suspects.empty() ? now + kInARow : Instant();
   }

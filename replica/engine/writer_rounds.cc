@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "replica/engine/writer.h"
+#include "wire/situation.h"
 
 namespace cepheus::replica {
 
@@ -59,6 +60,7 @@ void Writer::evict_hung(Instant now, WriterActions& out) {
   for (auto late = find(); late != rounds_.end(); late = find()) {
     const unsigned replica = late->waiting.lowest();
     if (late->purpose == Round::Purpose::kFlush && !config_.members.has(replica)) {
+      CEPHEUS_RARE_SITUATION("a replica that returns flushes late");
       peers_[replica].flushes_late = true;
       late->waiting = late->waiting.without(replica);
       const Round ended = *late;
@@ -67,6 +69,7 @@ void Writer::evict_hung(Instant now, WriterActions& out) {
       if (ended.waiting.empty()) end_round(now, ended, out);
       continue;
     }
+    CEPHEUS_RARE_SITUATION("a disk hangs");
     peers_[replica].is_hung = true;
     evict(now, replica, out);
   }
@@ -79,6 +82,7 @@ void Writer::leave_rounds(Instant now, unsigned replica, WriterActions& out) {
       ++i;
       continue;
     }
+    CEPHEUS_SITUATION("a round ends because its last replica is lost");
     const Round ended = std::move(rounds_[i]);
     rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(i));
     end_round(now, ended, out);
@@ -108,7 +112,11 @@ void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, Writ
     const auto round = std::ranges::find_if(rounds_, [&](const Round& r) {
       return r.request.serial == answer.serial && r.waiting.has(replica);
     });
-    if (round == rounds_.end()) return;  // a ping's, or of a round that no longer needs it
+    if (round == rounds_.end()) {  // a ping's, or of a round that no longer needs it
+      if (answer.type != RequestType::kPing)
+        CEPHEUS_SITUATION("an answer comes after its round has ended");
+      return;
+    }
     round->waiting = round->waiting.without(replica);
     if (round->until == Instant::max() && in_sync().has(replica)) {
       round->until = now + std::max(settings_.disk, now - round->started);
@@ -130,8 +138,12 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
       }
       break;
     case Round::Purpose::kConfig:
-      if (round.request.config.version != config_.version) break;
+      if (round.request.config.version != config_.version) {
+        CEPHEUS_SITUATION("a configuration is on record after it was replaced");
+        break;
+      }
       if (!unrecorded_.empty()) {
+        CEPHEUS_SITUATION("a growth that was never on record is put on record first");
         unrecorded_ = {};
         propose(now, first_, out);
         break;
@@ -139,6 +151,7 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
       is_confirmed_ = true;
       known_ = config_;
       if (growing_) {
+        CEPHEUS_SITUATION("a replica is in sync again");
         Peer& peer = peers_[*growing_];
         peer.is_syncing = peer.has_todo = peer.is_flushed = peer.is_fresh = false;
         peer.flushes_late = false;
@@ -222,12 +235,16 @@ void Writer::start_cleaning(Instant now, WriterActions& out) {
 }
 
 void Writer::clean(WriterActions& out) {
-  if (!is_confirmed_ || config_.members != Members::all(settings_.replicas)) return;
+  if (!is_confirmed_ || config_.members != Members::all(settings_.replicas)) {
+    CEPHEUS_SITUATION("a replica is lost while marks are cleared");
+    return;
+  }
   bool any = false;
   for (Chunk& chunk : chunks_) {
     // Idle since before the flush began.
     if (chunk.state != ChunkState::kMarked || chunk.writes != 0 ||
         chunk.last_write > clean_before_) {
+      if (chunk.writes != 0) CEPHEUS_SITUATION("a chunk is written while others are cleaned");
       continue;
     }
     chunk.ack = 0;

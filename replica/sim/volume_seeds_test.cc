@@ -7,6 +7,7 @@
 
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/seeds.h"
+#include "fabric-sim/checked/test_situations.h"
 #include "replica/sim/world.h"
 
 namespace cepheus::replica::sim {
@@ -58,6 +59,11 @@ TEST(VolumeSeeds, RunTheSameAgain) {
   EXPECT_EQ(once.acknowledged, again.acknowledged);
   EXPECT_NE(run_seed(8).steps, once.steps);
 }
+
+const auto must_meet = [] {
+  cepheus::sim::must_meet_situations_of({"replica/engine/"});
+  return true;
+}();
 
 }  // namespace
 }  // namespace cepheus::replica::sim

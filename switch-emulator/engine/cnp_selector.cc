@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/units.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -18,6 +19,7 @@ void CountedCnps::on_path_removed(PathNo gone, PathNo last) {
   counts_[gone] = counts_[last];
   counts_.pop_back();
   if (chosen_ == gone) {
+    CEPHEUS_RARE_SITUATION("the worst congested path leaves its group");
     chosen_ = kNoPath;
   } else if (chosen_ == last) {
     chosen_ = gone;

@@ -2,6 +2,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/registration_messages.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -40,6 +41,11 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
       const HostReport report = group.behaviour->report(call, i, routes.is_up(path.port));
       if (report.flags == 0 || rank_of(report.flags) != rank) continue;
       if (i == group.leader && rank != Rank::kLate) continue;
+      if (report.flags == wire::kMemberLate) CEPHEUS_SITUATION("a switch reports a late member");
+      if ((report.flags & wire::kMemberDown) != 0)
+        CEPHEUS_SITUATION("a switch reports a member behind a port that is down");
+      if ((report.flags & wire::kMemberOwes) != 0)
+        CEPHEUS_SITUATION("a switch reports a member that owes packets");
       if (!message.add({call.port(path.port).host, Qpn(report.packets), report.flags})) break;
     }
   }
@@ -55,6 +61,7 @@ void report_lost_path(Call& call, const Leader& leader, const GroupInstance& tab
   message.header.epoch = group.epoch;
   message.header.mcst_id = group.id;
   message.header.instance = leader.instance;
+  CEPHEUS_SITUATION("a switch reports to the leader that a path is lost");
   if (const auto member = table.roster.one_behind(group.paths[path].port)) message.add(*member);
   send_to_leader(call, group.paths[group.leader].port, leader, message);
   call.count(Counter::kMrpReject);
@@ -62,6 +69,7 @@ void report_lost_path(Call& call, const Leader& leader, const GroupInstance& tab
 
 void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path) {
   if (!call.rules().eviction_counts) return;
+  if (entry.table.group.paths.size() == 2) CEPHEUS_SITUATION("an eviction leaves one path");
   const auto own = Handling::none(call);
   groups.remove_path(call, entry, path);
 }

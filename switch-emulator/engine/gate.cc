@@ -5,6 +5,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -13,7 +14,10 @@ Gate::Kept Gate::keep(Call& call, const GroupPacket& packet, Ipv4 source) {
     path_ = packet.path;
     source_ = source;
   }
-  if (!holds_for(packet.path, source)) return Kept::kNo;
+  if (!holds_for(packet.path, source)) {
+    CEPHEUS_SITUATION("a second source sends while the gate holds packets of the first");
+    return Kept::kNo;
+  }
   HeldFrames& frames = call.held;
   const Psn psn = packet.psn();
   const auto psn_of = [&](HeldFrames::Place at) { return frames[at].headers.bth.psn; };
@@ -28,8 +32,15 @@ Gate::Kept Gate::keep(Call& call, const GroupPacket& packet, Ipv4 source) {
     before_it = after_it;
     after_it = frames[after_it].next;
   }
-  if (before_it != HeldFrames::kNone && psn_of(before_it) == psn) return Kept::kAlready;
-  if (size_ >= call.config.max_held) return Kept::kNo;
+  if (before_it != HeldFrames::kNone && psn_of(before_it) == psn) {
+    CEPHEUS_SITUATION("a packet comes again while the gate holds it");
+    return Kept::kAlready;
+  }
+  if (after_it != HeldFrames::kNone) CEPHEUS_SITUATION("packets reach the gate out of order");
+  if (size_ >= call.config.max_held) {
+    CEPHEUS_SITUATION("a gate is full");
+    return Kept::kNo;
+  }
 
   const Frame& frame = packet.frame;
   HeldPayload payload;

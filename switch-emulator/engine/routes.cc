@@ -5,6 +5,7 @@
 #include "switch-emulator/engine/bridging.h"
 #include "wire/byte_order.h"
 #include "wire/roce.h"
+#include "wire/situation.h"
 #include "wire/splitmix.h"
 
 namespace cepheus::fabric {
@@ -83,9 +84,13 @@ std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, Por
   const auto is_choice = [&](PortId port) { return serves(port, *c) && port != ingress; };
   const PortId usual = choices[flow % choices.size()];
   if (is_choice(usual)) return usual;
+  CEPHEUS_SITUATION("a flow leaves its usual way");
   // So its flows spread over all others, not only over the next one.
   const auto others = static_cast<std::size_t>(std::ranges::count_if(choices, is_choice));
-  if (others == 0) return std::nullopt;
+  if (others == 0) {
+    CEPHEUS_SITUATION("no way leads to a host");
+    return std::nullopt;
+  }
   auto skip = (flow / choices.size()) % others;
   for (const PortId port : choices) {
     if (is_choice(port) && skip-- == 0) return port;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "wire/situation.h"
+
 namespace cepheus::fabric {
 namespace {
 
@@ -38,7 +40,10 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
   call.count(Counter::kHello);
   Trunk& trunk = at(call.ingress());
   const auto newer = static_cast<std::int32_t>(hello->stamp - trunk.stamp);
-  if (newer < 0 && newer > -late_by(call)) return;
+  if (newer < 0 && newer > -late_by(call)) {
+    CEPHEUS_SITUATION("a HELLO is overtaken by a later one");
+    return;
+  }
   if (newer != 0) {
     trunk.stamp = hello->stamp;
     trunk.next_part = 0;
@@ -47,13 +52,17 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
   trunk.is_received = hello->receives;
   if (!trunk.is_up) ++trunk.in_a_row;
   judge(call, trunk);
-  if (hello->seq != trunk.next_part) return;  // a part was lost, or is duplicated
+  if (hello->seq != trunk.next_part) {  // a part was lost, or is duplicated
+    CEPHEUS_SITUATION("a part of a list of unreachable switches is lost, or comes twice");
+    return;
+  }
   ++trunk.next_part;
   trunk.coming.insert(trunk.coming.end(), hello->list().begin(), hello->list().end());
   if (trunk.next_part < hello->total || trunk.coming == trunk.unreachable) return;
   std::swap(trunk.coming, trunk.unreachable);
   if (!call.rules().trunk_withdrawals) return;
   if (!routes_.set_unreachable(trunk.port, trunk.unreachable)) return;
+  CEPHEUS_SITUATION("a neighbour withdraws a route, or takes it back");
   has_withdrawals_ = true;
   announce(call, true);
 }
@@ -85,6 +94,9 @@ void Trunks::judge(Call& call, Trunk& trunk) {
   trunk.is_up = up;
   trunk.in_a_row = 0;
   if (!up) call.counters.add(trunk.port, Counter::kTrunkDark);
+  if (!up && trunk.is_whole && !trunk.receives) CEPHEUS_SITUATION("a trunk brings no HELLOs");
+  if (!up && trunk.is_whole && trunk.receives) CEPHEUS_SITUATION("a neighbour receives no HELLOs");
+  if (up) CEPHEUS_SITUATION("a dark trunk works again");
   routes_.set_up(trunk.port, up);
   changes_.push_back({trunk.port, up});
   announce(call, true);

@@ -1,4 +1,10 @@
-# ./run faults, hostile, volume-kills, soak, longturn, types: long searches for faults. Sourced by ./run.
+# ./run seeds, faults, hostile, volume-kills, soak, longturn, types: long searches for faults. Sourced by ./run.
+
+seeds_help() { exec /usr/bin/python3 tools/run/seeds.py --help; }
+seeds_command() {
+  build_for_tests cepheus-sim cepheus-volume-sim broadcast-sim
+  exec /usr/bin/python3 tools/run/seeds.py "$build" "$@"
+}
 
 faults_help() {
   cat <<'TEXT'

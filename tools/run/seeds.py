@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""Runs seeds of every kind in all simulators, and checks that together they meet every situation (wire/situation.h).
+
+usage: seeds.py BUILD [--seeds N] [--first N] [--nic MAKE] [KIND...]
+
+A KIND is a part of a simulator's name and flags, such as volume or --cuts; none: all. Situations are judged where all kinds ran, with
+100,000 seeds each or more. Exit status: 0 all seeds hold, and all situations were met; 1 not so; 2 wrong usage.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ENOUGH = 100_000  # seeds of each kind that meet also the rare situations
+FABRIC = ["", "--fabrics", "--incidents", "--fabrics --incidents", "--cuts", "--cuts --incidents", "--far", "--host-sync",
+          "--host-sync --incidents", "--writes", "--writes --incidents", "--per-request", "--per-request --incidents", "--sender-groups",
+          "--sender-groups --incidents", "--sender-groups --writes", "--congestion", "--congestion --incidents", "--long-turns",
+          "--long-turns --host-sync"]
+KINDS = [f"cepheus-sim {flags}".strip() for flags in FABRIC] + ["cepheus-volume-sim", "broadcast-sim"]
+
+
+def run(build, kind, arguments, situations):
+    """The exit status of one simulator; it prints its own seeds that fail."""
+    name, *flags = kind.split()
+    command = [str(build / "bin" / name), *flags, "--seeds", str(arguments.seeds), "--situations", situations]
+    if arguments.first is not None:
+        command += ["--first", str(arguments.first)]
+    if arguments.nic and name == "cepheus-sim":
+        command += ["--nic", arguments.nic]
+    print(f"{kind}: ", end="", flush=True)
+    return subprocess.run(command, check=False).returncode
+
+
+def unmet(lines):
+    """Situations that no line counts: 'file: name'. A line has times met, common or rare, file and name, with tabs between them."""
+    met = {}
+    for line in lines:
+        times, _, file, name = line.split("\t")
+        met[f"{file}: {name}"] = met.get(f"{file}: {name}", 0) + int(times)
+    return sorted(name for name, times in met.items() if times == 0), len(met)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], usage="./run seeds [--seeds N] [--first N] [--nic MAKE] [KIND...]")
+    parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--seeds", type=int, default=ENOUGH, help="run N seeds of each kind (default: %(default)s)")
+    parser.add_argument("--first", type=int, help="begin with seed N (default: one of today's)")
+    parser.add_argument("--nic", metavar="MAKE", help="give all hosts NICs of this make; cepheus-sim alone")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="a part of a simulator's name and flags; none: all kinds")
+    arguments = parser.parse_args()
+    kinds = [kind for kind in KINDS if not arguments.kinds or any(part in kind for part in arguments.kinds)]
+    if not kinds:
+        parser.error("no kind has this name; the kinds: " + ", ".join(KINDS))
+    with tempfile.NamedTemporaryFile("r") as file:
+        failed = [kind for kind in kinds if run(arguments.build, kind, arguments, file.name) != 0]
+        missing, number = unmet(file.read().splitlines())
+    print(f"{len(kinds) - len(failed)} of {len(kinds)} kinds hold; {number - len(missing)} of {number} situations were met")
+    print("".join(f"not met: {name}\n" for name in missing), end="")
+    judged = kinds == KINDS and arguments.seeds >= ENOUGH and not arguments.nic
+    sys.exit(1 if failed or (judged and missing) else 0)
+
+
+if __name__ == "__main__":
+    main()
