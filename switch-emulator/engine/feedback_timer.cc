@@ -110,7 +110,8 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   // trip.
   const RoundTrip& trip = paths_[turn.source()].to_source;
   if (!trip.is_known()) return due;
-  const Duration source = std::min(trip.first_wait(floor), std::max(kLongestSilence, floor));
+  const Duration known = is_patient_ ? trip.wait(floor) : trip.first_wait(floor);
+  const Duration source = std::min(known, std::max(kLongestSilence, floor));
   due = std::max(due, last_ + source);
   const auto repeat_begins = turn.naks().repeat_begins();
   return repeat_begins ? std::max(due, *repeat_begins + source) : due;
@@ -124,6 +125,8 @@ bool FeedbackTimer::awaits_receiver(const Turn& turn) const {
 }
 
 void FeedbackTimer::on_request(Instant now, const Turn& turn) {
+  // Nothing tells a lost repeat from a source that is farther away than is known.
+  if (turn.naks().is_sent(turn.min() + 1)) paths_[turn.source()].to_source.back_off();
   last_ = now;
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (is_slowest(turn, i)) paths_[i].trip.back_off();

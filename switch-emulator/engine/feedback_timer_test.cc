@@ -284,6 +284,30 @@ TEST_F(OverdueFeedback, LearnsALongRoundTripOfTheSourceFromARepeatAfterARequest)
   }
 }
 
+// Of NAKs that the source answers after `takes`; returns the requests for each.
+std::vector<std::uint64_t> request_counts(TestNetwork& net, std::int64_t first, Duration takes) {
+  std::vector<std::uint64_t> counts;
+  for (std::int64_t psn = first; psn < first + 10; psn += 2) {
+    const std::uint64_t before = net.count(Counter::kRequestedAgain);
+    net.message(0, psn, psn + 1);
+    net.ack({1, 2}, psn + 1);
+    net.nak(3, psn);
+    net.advance(takes);
+    net.message(0, psn, psn + 1);
+    net.ack(3, psn + 1);
+    counts.push_back(net.count(Counter::kRequestedAgain) - before);
+  }
+  return counts;
+}
+
+// As if a near source and a far one took turns behind a trunk; or if a repeat that another switch
+// has requested came just after this switch's NAK.
+TEST_F(OverdueFeedback, LearnsThatTheSourceIsFartherThanWasMeasured) {
+  using Counts = std::vector<std::uint64_t>;
+  EXPECT_EQ(request_counts(*net, 1, 1ms), Counts({0, 0, 0, 0, 0}));
+  EXPECT_EQ(request_counts(*net, 11, 20ms), Counts({2, 0, 0, 0, 0}));
+}
+
 // Hosts 1 and 2 answer after 1 ms, host 3 after 100 ms.
 class OverdueFeedbackOfNearAndFar : public testing::Test {
  protected:
