@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/routes.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "switch-emulator/engine/bridging.h"
 #include "wire/byte_order.h"
@@ -69,6 +70,16 @@ void Routes::list_unreachable(std::vector<Ipv4>& attachments) const {
 }
 
 std::optional<Routes::ClassNo> Routes::find(Ipv4 host) const {
+  constexpr std::uint32_t kGolden = 0x9E3779B1;  // spreads neighbouring addresses
+  constexpr int kBits = std::bit_width(kFound - 1);
+  Found& kept = found_[host.value() * kGolden >> (32 - kBits)];
+  if (kept.number != kUnknown && kept.host == host) return kept.number;
+  const auto number = look_up(host);
+  if (number) kept = {host, *number};
+  return number;
+}
+
+std::optional<Routes::ClassNo> Routes::look_up(Ipv4 host) const {
   if (const auto at = own_.find(host); at != own_.end()) return at->second;
   if (attachments_ == nullptr) return std::nullopt;
   const auto attachment = attachments_->find(host);

@@ -7,6 +7,7 @@
 // the neighbour there has no route to that switch (trunks.h).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,7 +36,8 @@ class Routes {
   // Attachment switches that no port serves, in their order.
   void list_unreachable(std::vector<Ipv4>& attachments) const;
 
-  // The host's class: itself on an own port, or all hosts at its attachment switch.
+  // The host's class: itself on an own port, or all hosts at its attachment switch. Keeps what it
+  // found, so calls must not overlap.
   std::optional<ClassNo> find(Ipv4 host) const;
   const std::vector<PortId>& ports(ClassNo c) const { return classes_[c].ports; }
   bool serves(PortId port, ClassNo c) const {
@@ -50,6 +52,8 @@ class Routes {
   void forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip) const;
 
  private:
+  std::optional<ClassNo> look_up(Ipv4 host) const;
+
   struct Class {
     std::vector<PortId> ports;
     Ipv4 attachment;
@@ -59,6 +63,15 @@ class Routes {
   std::unordered_map<Ipv4, ClassNo> own_;                // hosts on own ports
   std::unordered_map<Ipv4, ClassNo> behind_;             // attachment switches that have routes
   std::vector<Class> classes_;
+  // Destinations that were found last, at a place by their hash. Maps of many hosts are seldom in
+  // the processor's cache. Bound: own_, attachments_ and behind_ never change.
+  struct Found {
+    Ipv4 host;
+    ClassNo number = kUnknown;
+  };
+  static constexpr ClassNo kUnknown = ~ClassNo{0};
+  static constexpr std::size_t kFound = 64;
+  mutable std::array<Found, kFound> found_{};
   std::vector<bool> up_;
   std::vector<std::vector<bool>> lacks_;  // by port and class; empty: a port serves all
 };
