@@ -72,6 +72,7 @@ void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked
   is_sooner_ |= acked == before_it;
   if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
   from.trip.add(now - sample_->at);
+  from.at_once = std::max(from.at_once, distance(before_it, acked));
 }
 
 void FeedbackTimer::on_min(Psn min) {
@@ -99,7 +100,9 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
     const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
     const Instant since = pause == nullptr ? last_ : std::max(last_, pause->until());
     Duration wait = is_patient_ ? path.trip.wait(least) : path.trip.first_wait(least);
-    if (is_patient_ && burst_ && path.answered <= burst_->begin) {
+    // Round trips contain a queue that is no longer than a measured one.
+    const bool is_longer = distance(min, newest_) > path.at_once;
+    if (is_patient_ && burst_ && is_longer && path.answered <= burst_->begin) {
       const Duration queue = kSlowerReceiver * (burst_->end - burst_->begin);
       wait = std::max(wait, std::min(queue, kLongestSilence));
     }

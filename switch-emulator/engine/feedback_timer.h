@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -71,10 +72,11 @@ class FeedbackTimer {
  private:
   struct PathTimer {
     RoundTrip trip;
-    RoundTrip to_source;      // while the source is behind this path
-    Instant answered{};       // when it last said what it has
-    bool is_unready = false;  // it answered RNR, and the source has not repeated the packet since
-    bool is_proven = false;   // it has acknowledged a packet
+    RoundTrip to_source;       // while the source is behind this path
+    Instant answered{};        // when it last said what it has
+    bool is_unready = false;   // it answered RNR, and the source has not repeated the packet since
+    bool is_proven = false;    // it has acknowledged a packet
+    std::int32_t at_once = 0;  // most packets that a measured answer has acknowledged
   };
   // A packet whose round trips are measured.
   struct Sample {

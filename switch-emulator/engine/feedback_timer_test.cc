@@ -215,6 +215,24 @@ TEST_F(OverdueFeedback, WaitsForAQueueThatEmptiesSlowly) {
   EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u) << "the receivers have answered now";
 }
 
+// Its queue is no longer than it was then, so its round trips contain it.
+TEST_F(OverdueFeedback, WaitsForNoQueueAfterABurstThatAllHaveAnswered) {
+  send_burst(*net, 1);
+  net->ack({1, 2, 3}, 10);
+  send_burst(*net, 11);
+  net->ack({1, 2}, 20);
+  net->clear();
+  net->advance(kWait);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 11 t1"}));
+  net->message(0, 11, 20);
+  net->ack(3, 20);
+  send_burst(*net, 21);
+  send_burst(*net, 31);
+  net->clear();
+  net->advance(10ms);
+  EXPECT_EQ(net->inbox(0), Texts()) << "a longer burst than before";
+}
+
 TEST_F(OverdueFeedback, WaitsForNoQueueOfAReceiverThatHasSentANak) {
   send_burst(*net, 1);
   net->ack({1, 2}, 10);
