@@ -34,10 +34,8 @@ struct Manners {
 
   bool operator==(const Manners&) const = default;
 
-  // Hosts can set their PSNs (controller/psn_sync.h). They do not set MSNs.
-  bool can_set_psns() const {
-    return !is_used_once && !psn_query_stands_still && !completes_by_msn;
-  }
+  // Hosts can set their PSNs (controller/psn_sync.h).
+  bool can_set_psns() const { return !is_used_once && !psn_query_stands_still; }
 };
 
 }  // namespace cepheus::rnic

@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/bridging.h"
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/claim.h"
 #include "wire/icrc.h"
 
 namespace cepheus::fabric {
@@ -137,7 +138,7 @@ void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnNa
   h.bth.opcode = wire::Opcode::kRcAcknowledge;
   h.bth.psn = psn;
   h.aeth = answer;
-  h.aeth.msn = (group.turn.messages(path) + answer.msn) & Psn::kMask;
+  h.aeth.msn = group.numbering.msn(group, path, answer.msn);
   send_made(call, Counter::kFeedbackSent, to.port, h);
 }
 

@@ -191,6 +191,10 @@ Claim Rebasing::claim(Call& call, OneSource& group, const GroupPacket& packet) c
   return admit(call, group, packet.path, call.port(path.port).host, group.turn.next(), first);
 }
 
+std::uint32_t Rebasing::msn(const OneSource& group, PathNo path, std::uint32_t messages) const {
+  return (group.turn.messages(path) + messages) & Psn::kMask;
+}
+
 std::optional<Psn> Rebasing::first_outstanding(const OneSource& group, PathNo path,
                                                Psn /*psn*/) const {
   return group.start + group.turn.turns(path);

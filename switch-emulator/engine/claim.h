@@ -41,6 +41,8 @@ class Numbering {
   virtual std::uint16_t register_flags() const = 0;
   // Whether a source's T increases by the packets of its turn.
   virtual bool counts_turns() const = 0;
+  // The MSN of an answer to the source at `path`, of which all have that many messages of its turn.
+  virtual std::uint32_t msn(const OneSource& group, PathNo path, std::uint32_t messages) const = 0;
   // Finds the turn of the packet of a host that is not the source; admits it if the gate is open.
   virtual Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const = 0;
   // The first PSN that the host on `path` can have outstanding, in its numbering. None: unknown, or
@@ -59,6 +61,7 @@ class Rebasing final : public Numbering {
   const char* name() const override { return "rebase"; }
   std::uint16_t register_flags() const override { return 0; }
   bool counts_turns() const override { return true; }
+  std::uint32_t msn(const OneSource& group, PathNo path, std::uint32_t messages) const override;
   Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
   std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
   bool is_of_last_source(const Call&, const OneSource&, PathNo, Psn) const override {
@@ -73,10 +76,17 @@ class HostSync final : public Numbering {
   const char* name() const override { return "host-sync"; }
   std::uint16_t register_flags() const override { return wire::MrpHeader::kHostSync; }
   bool counts_turns() const override { return false; }
+  std::uint32_t msn(const OneSource&, PathNo, std::uint32_t) const override { return kAheadOfAll; }
   Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
   std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
   bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
                          Psn psn) const override;
+
+ private:
+  // A NIC counts its messages from RESET on, which no switch sees. It has sent at most 2^22 packets
+  // since (mrp::PsnSync::kMostSent): so this MSN is ahead of its count, and the PSN alone limits what
+  // completes.
+  static constexpr std::uint32_t kAheadOfAll = (1 << 23) - 1;
 };
 
 }  // namespace cepheus::fabric

@@ -470,5 +470,17 @@ TEST(MessageCount, GoesOnOverAHostsTurns) {
   EXPECT_EQ(msn(0), 3u);
 }
 
+// A NIC that completes messages by the MSN counts them from its last RESET on.
+TEST(MessageCount, IsAheadOfHostsThatCountAnew) {
+  auto net = first_turn_has_ended();
+  net->data(0, 3);
+  net->ack({1, 2}, 3);
+  const auto frame = Frame::from_bytes(net->frames(0).back());
+  const std::uint32_t msn = wire::RoceHeaders::parse(*frame)->aeth.msn;
+  for (const std::uint32_t count : {1u, 1u << 22}) {
+    EXPECT_GT(distance(wire::Psn(count), wire::Psn(msn)), 0) << count;
+  }
+}
+
 }  // namespace
 }  // namespace cepheus::fabric
