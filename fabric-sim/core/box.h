@@ -35,6 +35,8 @@ struct BoxManners {
   // Source: counters.rst of mlx5 (rx_oversize_pkts_phy); DPDK drops at rxmode.mtu.
   std::uint32_t longest_frame = 0;
 
+  // Data packets of a group that wait here without a loss, as live (switch-emulator/ports/frame_queues.h).
+  std::uint32_t data_slots() const { return receive_ring * 2 / 3; }
   bool is_box() const {
     return receive_ring != 0 || transmit_ring != 0 || swaps_copies || swallows_roce ||
            longest_frame != 0;

@@ -183,22 +183,11 @@ void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
   members_[member]->post_send(bytes);
 }
 
-void MulticastGroup::send_all(std::size_t member, std::uint32_t bytes, std::size_t messages,
-                              Window window) {
-  if (window == Window::kKept) {
-    const std::size_t pieces = members_[member]->send_in_window(bytes, messages);
-    waiting_ = members_.size() * pieces;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      for (std::size_t n = 0; i != member && n < pieces; ++n) members_[i]->post_receive();
-    }
-    return;
-  }
-  waiting_ = members_.size() * messages;
-  for (std::size_t n = 0; n < messages; ++n) {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (i != member) members_[i]->post_receive();
-    }
-    members_[member]->post_send(bytes);
+void MulticastGroup::send_all(std::size_t member, std::uint32_t bytes, std::size_t messages) {
+  const std::size_t pieces = members_[member]->send_in_window(bytes, messages);
+  waiting_ = members_.size() * pieces;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    for (std::size_t n = 0; i != member && n < pieces; ++n) members_[i]->post_receive();
   }
 }
 

@@ -27,12 +27,9 @@ class MulticastGroup {
   // The member sends `bytes`, with a receive posted at all others. `done` is called when the last
   // of them has it and the source knows.
   void send(std::size_t member, std::uint32_t bytes);
-  // The same with `messages` messages, all posted at once. Within the window, they go as collectives
-  // send them: in portions by the group's number, and no more under way than the slowest queue takes
-  // (mcast::SendWindow).
-  enum class Window : std::uint8_t { kIgnored, kKept };
-  void send_all(std::size_t member, std::uint32_t bytes, std::size_t messages,
-                Window window = Window::kIgnored);
+  // The same with `messages` messages, as collectives send them: in portions, and no more under way
+  // than switches announce (mcast::SendWindow). Without a number all are posted at once.
+  void send_all(std::size_t member, std::uint32_t bytes, std::size_t messages);
   // Every member sends `bytes` to all others, one after the other: each when it has the message of
   // the one before it. `done` as above.
   void take_turns(std::uint32_t bytes);

@@ -14,7 +14,7 @@ std::span<const Experiment> experiments() {
       kMcRdmaFig4,      kMcRdmaFig5,    kMcRdmaFig6,       kMcRdmaFig7,      kMcRdmaFig8Ali,
       kMcRdmaFig8Web,   kMcRdmaFig9,    kMcRdmaRules,      kCepheusVsMcRdma, kTmcfFig3,
       kTmcfFig4,        kTmcfFig6,      kCnpWindow,        kCnpTurns,        kIncast,
-      kAblationRecheck, kAblationHash,  kOtherNics,        kBestUnicast};
+      kAblationRecheck, kAblationHash,  kOtherNics,        kSlowBox,         kBestUnicast};
   return kAll;
 }
 

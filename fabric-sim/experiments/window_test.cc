@@ -40,12 +40,37 @@ TEST_F(WithoutAWindowOfItsOwn, ASourceKeepsTheQueueOfItsSlowestReceiver) {
   MulticastGroup group(testbed_, {0, 1, 2}, kFirstGroup, 1 << 12);
   EXPECT_EQ(group.window(), 33u) << "half of 67 frames";
   const Instant begin = testbed_.simulator().now();
-  group.send_all(0, kMessage, kMessages, MulticastGroup::Window::kKept);
+  group.send_all(0, kMessage, kMessages);
   testbed_.run_until([&] { return group.is_done(); });
   const auto totals = testbed_.totals();
   EXPECT_EQ(totals.queue_drops, 0u);
   EXPECT_EQ(totals.retransmitted, 0u);
   EXPECT_LT(microseconds(group.completed_at() - begin), 1.05 * slow_us(kMessage * kMessages));
+}
+
+// Packets that the source sends, as a multiple of the needed ones, where copies are lost.
+double sent_with_loss(bool window_after_loss) {
+  net::Topology topology = net::Topology::star(4, paper_link());
+  for (std::size_t i = 1; i < topology.hosts.size(); ++i) {
+    net::LinkConfig& down = topology.hosts[i].down;
+    down.rate = wire::BitRate{down.rate.bits_per_second / 3};
+    down.queue_bytes = 4 << 20;
+    down.loss = 1e-3;
+  }
+  topology.switches[0].config.rules.window_after_loss = window_after_loss;
+  Testbed testbed(
+      topology,
+      {.ack_timeout = 67ms, .memory = kMessage, .profile = rnic::find_nic_profile("connectx")});
+  MulticastGroup group(testbed, first_hosts(4), kFirstGroup, 1 << 12);
+  group.send_all(0, kMessage, 4 * kMessages);
+  testbed.run_until([&] { return group.is_done(); });
+  return 1 +
+         static_cast<double>(testbed.totals().retransmitted) * 4096 / (4.0 * kMessages * kMessage);
+}
+
+TEST(WindowAfterLoss, CostsLessThanTheData) {
+  EXPECT_LT(sent_with_loss(true), 2);
+  EXPECT_GT(sent_with_loss(false), 4);
 }
 
 TEST_F(WithoutAWindowOfItsOwn, TwoGroupsAndAUnicastShareOneSlowLink) {
@@ -67,7 +92,7 @@ TEST_F(WithoutAWindowOfItsOwn, TwoGroupsAndAUnicastShareOneSlowLink) {
   };
   const Instant begin = testbed_.simulator().now();
   for (MulticastGroup* const group : {&first, &second}) {
-    group->send_all(0, kMessage, kMessages, MulticastGroup::Window::kKept);
+    group->send_all(0, kMessage, kMessages);
   }
   testbed_.run_until([&] { return unicasts_are_done() && first.is_done() && second.is_done(); });
   const auto totals = testbed_.totals();

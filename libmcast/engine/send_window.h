@@ -3,8 +3,9 @@
 //
 // The switches' number comes with ACTIVATE, and may be renewed. Long messages go in portions, which
 // all members compute by the first number. NICs request an acknowledgement with the last packet of a
-// message at the latest. So two portions fill the window: one is under way while the other is
-// acknowledged. Without a number there is no limit.
+// message at the latest. So at least two portions fill the window: one is under way while the other
+// is acknowledged. They are short enough for the windows of ways that lose packets. Without a number
+// there is no limit.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,9 @@ class SendWindow {
 
   // Packets of the longest message, and of messages that keep the way busy; 0: any number.
   std::uint32_t longest() const { return first_; }
-  std::uint32_t portion() const { return first_ == 0 ? 0 : std::max(1u, first_ / 2); }
+  std::uint32_t portion() const {
+    return first_ == 0 ? 0 : std::clamp(first_ / 2, 1u, kLongestPortion);
+  }
   std::uint32_t limit() const { return limit_; }
 
   // A message of `packets` may be posted now. One may always be: the first number set its length.
@@ -32,6 +35,8 @@ class SendWindow {
   void drop() { under_way_ = 0; }
 
  private:
+  static constexpr std::uint32_t kLongestPortion = 64;
+
   std::uint32_t first_ = 0, limit_ = 0;
   std::uint64_t under_way_ = 0;
 };

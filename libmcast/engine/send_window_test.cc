@@ -39,6 +39,13 @@ TEST(SendWindow, KeepsItsPortionWhenItIsRenewed) {
   EXPECT_FALSE(window.admits(225));
 }
 
+TEST(SendWindow, HasPortionsForAWayThatLosesPackets) {
+  SendWindow window;
+  window.open(505);
+  EXPECT_EQ(window.portion(), 64u);
+  EXPECT_EQ(window.longest(), 505u);
+}
+
 TEST(SendWindow, OfOnePacketAdmitsOnePacket) {
   SendWindow window;
   window.open(1);

@@ -4,6 +4,7 @@
 // make_behaviour() (switch.h) chooses the class.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "switch-emulator/engine/group_packet.h"
@@ -30,6 +31,11 @@ class Behaviour {
   // on_timer() is called when deadline() has passed, and moves it. Only active groups have timers.
   Instant deadline() const { return deadline_; }
   virtual void on_timer(Call&) {}
+
+  // Packets that the source should have under way at most, because packets are lost; 0: no limit.
+  std::uint32_t window() const { return window_; }
+  // True, once, if it has changed since the last call.
+  bool take_window_change() { return std::exchange(window_has_changed_, false); }
 
   // The tree. A path has been added, as the last one.
   virtual void on_path_added() = 0;
@@ -76,8 +82,14 @@ class Behaviour {
  protected:
   Behaviour() = default;
   void set_deadline(Instant at) { deadline_ = at; }
+  void set_window(std::uint32_t packets) {
+    window_ = packets;
+    window_has_changed_ = true;
+  }
 
  private:
+  bool window_has_changed_ = false;
+  std::uint32_t window_ = 0;
   Instant deadline_ = wire::kNever;
 };
 

@@ -39,6 +39,7 @@ void merge(Call& call, OneSource& group, bool from_slowest,
   if (nak) turn.naks().hold(*nak);
   if (const auto due = turn.naks().take_due(call.now, turn.min(), from_slowest)) {
     turn.acknowledge();
+    if (!due->rnr) group.note_loss(call);
     to_source(call, group, due->aeth(), due->psn);
   } else if (after(turn.min(), turn.acknowledged())) {
     acknowledge_to_source(call, group);
@@ -161,6 +162,7 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   timer.on_request(call.now, turn);
   const Psn first = turn.min() + 1;
   turn.naks().on_request(first);
+  group.note_loss(call);
   merge(call, group, true, Nak::request(first));
   return timer.next(call, group);
 }

@@ -65,12 +65,15 @@ std::uint32_t parts_for(std::uint32_t groups) { return std::bit_ceil(groups + 1)
 
 std::uint32_t GroupTable::share_of(PortId port, bool is_in_use) const {
   constexpr std::uint32_t kLeastShare = 16;
+  constexpr std::uint32_t kWholeShare = 128;  // half of a larger part stays free for repeats
+  if (!config_.rules.announced_window) return 0;
   std::uint32_t frames = config_.ports[port.value()].most_waiting();
   if (frames == 0 || (config_.data_slots != 0 && config_.data_slots < frames)) {
     frames = config_.data_slots;
   }
   const std::uint32_t groups = in_use_over_port_[port.value()] + (is_in_use ? 0 : 1);
-  return std::max(frames / parts_for(groups), std::min(frames, kLeastShare));
+  const std::uint32_t part = frames / parts_for(groups);
+  return std::max({part / 2, std::min(part, kWholeShare), std::min(frames, kLeastShare)});
 }
 
 void GroupTable::count_in_use(PortId port, int change) {

@@ -69,6 +69,19 @@ void OneSource::arm(const Call& call) {
   if (turn.rests()) set_deadline(std::min(deadline(), last_ack.next()));
 }
 
+void OneSource::note_data() {
+  if (loss_window.on_data(static_cast<std::uint32_t>(stats.data_packets))) {
+    set_window(loss_window.packets());
+  }
+}
+
+void OneSource::note_loss(const Call& call) {
+  if (!call.rules().window_after_loss) return;
+  if (loss_window.on_loss(static_cast<std::uint32_t>(stats.data_packets))) {
+    set_window(loss_window.packets());
+  }
+}
+
 void OneSource::on_timer(Call& call) {
   const Instant due = request_if_overdue(call, *this);
   set_deadline(std::min(due, repeat_last_ack(call, *this)));

@@ -10,6 +10,7 @@
 #include "switch-emulator/engine/evidence.h"
 #include "switch-emulator/engine/feedback_timer.h"
 #include "switch-emulator/engine/last_ack.h"
+#include "switch-emulator/engine/loss_window.h"
 #include "switch-emulator/engine/mft.h"
 #include "switch-emulator/engine/regions.h"
 #include "switch-emulator/engine/turn.h"
@@ -52,6 +53,9 @@ class OneSource final : public Behaviour {
   // Ends the turn, with packets up to the newcomer's first, and begins the newcomer's.
   void begin_turn(const Turn::Newcomer& newcomer);
   Regions& own_regions();  // creates them if there are none
+  // A packet of the source has been taken; or the source is sent a NAK for a lost one.
+  void note_data();
+  void note_loss(const Call& call);
 
   const Group& tree;
   const Numbering& numbering;   // numbering of hosts' PSNs
@@ -62,6 +66,7 @@ class OneSource final : public Behaviour {
   const std::unique_ptr<CnpSelector> cnps;  // filter of congestion notifications to the source
   Stats stats;
   LastAck last_ack;
+  LossWindow loss_window;
   std::unique_ptr<Regions> regions;  // null: no member here has published any
   std::vector<Evidence> evidence;    // by path
   // Beside the table.

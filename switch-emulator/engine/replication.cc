@@ -176,6 +176,7 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   call.count(Counter::kDataTaken);
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
+  group.note_data();
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
   const bool is_owed = ends_message || packet.headers.bth.ack_request;

@@ -10,6 +10,7 @@ wire::MrpPath path_of(const GroupTable& groups, const GroupEntry& entry) {
   for (const Path& path : entry.table.group.paths) {
     least.narrow({0, groups.share_of(path.port, entry.is_in_use)});
   }
+  if (least.window != 0) least.narrow({0, entry.table.group.behaviour->window()});
   return least;
 }
 

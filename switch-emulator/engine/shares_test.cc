@@ -59,6 +59,20 @@ TEST(Shares, AreShownWithThePortsThatLimitThem) {
   for (const PathView& path : view.paths) EXPECT_EQ(path.window, kFrames / 2) << path.name;
 }
 
+TEST(Shares, AreHalfOfALongPart) {
+  const auto window = [](std::uint32_t queue) {
+    auto net = make_star(3, false, [queue](SwitchConfig& config) {
+      for (PortConfig& port : config.ports) port.queue_frames = queue;
+    });
+    net->register_group(0, 1);
+    for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kRegister);
+    return window_at(*net, 0, MrpType::kConfirm);
+  };
+  EXPECT_EQ(window(250), 125u);
+  EXPECT_EQ(window(400), 128u);
+  EXPECT_EQ(window(1000), 250u);
+}
+
 TEST(Shares, AreNoneWithoutAQueueThatDrops) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
@@ -114,6 +128,49 @@ TEST(Shares, AreDividedAmongTheGroupsInUse) {
   net->advance(1500ms);
   net->data(0, 1);
   EXPECT_EQ(window_at(*net, 0, MrpType::kReport), kFrames / 2) << "the other group is idle again";
+}
+
+// Each eighth packet is lost on its way to host 1, until packet 200.
+void lose_packets(TestNetwork& net) {
+  for (std::int64_t psn = 0; psn < 200; ++psn) {
+    net.data(0, psn);
+    if (psn % 8 == 0) {
+      net.ack(2, psn);
+      net.nak(1, psn);
+      net.data(0, psn);
+    }
+    net.ack({1, 2}, psn);
+  }
+}
+
+TEST(Shares, ShrinkWhilePacketsAreLostAndGrowAgain) {
+  auto net = make_star(3, true, limit_hosts);
+  lose_packets(*net);
+  EXPECT_EQ(window_at(*net, 0, MrpType::kReport), 16u);
+  for (std::int64_t psn = 200; psn < 1000; ++psn) {
+    net->data(0, psn);
+    net->ack({1, 2}, psn);
+  }
+  EXPECT_EQ(window_at(*net, 0, MrpType::kReport), kFrames / 2);
+}
+
+TEST(Shares, StayAlthoughPacketsAreLostWithTheRuleOff) {
+  auto net = make_star(3, true, [](SwitchConfig& config) {
+    limit_hosts(config);
+    config.rules.window_after_loss = false;
+  });
+  lose_packets(*net);
+  EXPECT_EQ(window_at(*net, 0, MrpType::kReport), kFrames / 2);
+}
+
+TEST(Shares, AreNoneWithTheRuleOff) {
+  auto net = make_star(3, false, [](SwitchConfig& config) {
+    limit_hosts(config);
+    config.rules.announced_window = false;
+  });
+  net->register_group(0, 1);
+  for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kRegister);
+  EXPECT_EQ(path_at(*net, 0, MrpType::kConfirm), std::nullopt);
 }
 
 TEST(Shares, OfASwitchBehindATrunkAreRepeatedAfterALostReport) {

@@ -202,6 +202,10 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
     groups.reschedule(id, *entry);
   }
   groups.note_timer(id, *entry);
+  if (group.behaviour->take_window_change()) {
+    const auto own = Handling::none(call);
+    report_path_change(call, groups, *entry);
+  }
   report_share_changes(call, groups);
 }
 
