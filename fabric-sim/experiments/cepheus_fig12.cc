@@ -30,6 +30,13 @@ std::size_t slices_of(std::uint64_t bytes) {
   return std::clamp<std::size_t>(bytes / kMtu, 1, kMembers);
 }
 
+// Of a circulant graph, for its best setting.
+std::vector<std::size_t> numbers_of_blocks(std::uint64_t bytes) {
+  constexpr wire::Duration kRoundTrip = std::chrono::microseconds(12);  // over six links
+  const std::size_t n = best_blocks(kMembers, bytes, paper_link().rate, kRoundTrip);
+  return n == 1 ? std::vector<std::size_t>{1} : std::vector{n / 2, n};
+}
+
 struct Paper {
   std::optional<double> chain, tree;
 };
@@ -55,6 +62,10 @@ void measure(std::uint64_t bytes, const Paper& paper, Report& report) {
   const double tree_us = time_of_rival(binomial_tree(kMembers, bytes));
   report.add("binomial tree", x, tree_us, "us");
   report.add("over binomial tree", x, tree_us / ours, "times", {.paper = paper.tree});
+  const BestSetting graph =
+      best_circulant(kMembers, bytes, numbers_of_blocks(bytes), time_of_rival);
+  report.add("circulant graph", x, graph.us, "us", {.note = graph.setting});
+  report.add("over circulant graph", x, graph.us / ours, "times", {.note = graph.setting});
   if (bytes != kMiB && bytes != 16 * kMiB) return;
   const Schedule near_first = binomial_tree(kMembers, bytes, Tree::kNearFirst);
   report.add("binomial tree, nearest child first", x, time_of_rival(near_first), "us");

@@ -80,21 +80,26 @@ wire::Duration time_of_swap_from_one(Testbed& testbed, const HostGroups& columns
   return send_all(testbed, groups, bytes);
 }
 
-HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
-                               std::uint64_t bytes) {
-  Runs rings, longs;
+HplTimes time_of_unicasts(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
+                          const Schedule& panel) {
+  Runs panels, longs;
   for (const auto& ranks : rows) {
-    rings.push_back(
-        std::make_unique<UnicastRun>(testbed, chain(ranks.size(), bytes, ranks.size()), ranks));
+    panels.push_back(std::make_unique<UnicastRun>(testbed, panel, ranks));
   }
   for (const auto& ranks : columns) {
     longs.push_back(
-        std::make_unique<UnicastRun>(testbed, spread_and_roll(ranks.size(), bytes), ranks));
+        std::make_unique<UnicastRun>(testbed, spread_and_roll(ranks.size(), panel.bytes()), ranks));
   }
   HplTimes times;
-  times.panel = run_all(testbed, rings);
+  times.panel = run_all(testbed, panels);
   times.swap = run_all(testbed, longs);
   return times;
+}
+
+HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
+                               std::uint64_t bytes) {
+  const std::size_t ranks = rows.front().size();
+  return time_of_unicasts(testbed, rows, columns, chain(ranks, bytes, ranks));
 }
 
 }  // namespace cepheus::sim

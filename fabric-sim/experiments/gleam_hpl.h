@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "fabric-sim/experiments/schedule.h"
 #include "fabric-sim/experiments/testbed.h"
 
 namespace cepheus::sim {
@@ -33,6 +34,9 @@ HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroup
 // As above, on a testbed of its own.
 wire::Duration time_of_swap_from_one(Testbed& testbed, const HostGroups& columns,
                                      std::uint64_t bytes);
+// Unicasts: `panel` along each row, and HPL's long in each column. Ring and long is HPL's own way.
+HplTimes time_of_unicasts(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
+                          const Schedule& panel);
 HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
                                std::uint64_t bytes);
 

@@ -30,16 +30,16 @@ std::string text_of(double rate) {
 
 }  // namespace
 
-std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series,
-                               const Measured& measured, Report& report,
-                               const std::vector<std::pair<double, double>>& paper_goodput) {
+LossMedians sweep_loss(const LossSweep& sweep, const std::string& series, const Measured& measured,
+                       Report& report, const std::vector<std::pair<double, double>>& paper_goodput,
+                       const std::string& note) {
   report.progress(series + ", no loss");
   std::vector<double> lossless;
   for (unsigned seed = 1; seed <= sweep.seeds; ++seed) {
     lossless.push_back(run_with_loss(sweep, 0, seed, measured).ms);
   }
-  report.add(series + ", lossless", 0, lossless, "ms");
-  std::vector<double> medians;
+  report.add(series + ", lossless", 0, lossless, "ms", {.note = note});
+  LossMedians medians;
   for (const double rate : sweep.rates) {
     report.progress(series + ", loss " + text_of(rate));
     std::vector<Run> runs;
@@ -52,11 +52,12 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
       if (at == rate) paper = value;
     }
     const std::vector<double> times = each(runs, &Run::ms);
-    report.add(series, rate, times, "ms");
-    report.add(series + ", goodput", rate, each(runs, &Run::goodput), "of lossless",
-               {.paper = paper});
+    const std::vector<double> goodput = each(runs, &Run::goodput);
+    report.add(series, rate, times, "ms", {.note = note});
+    report.add(series + ", goodput", rate, goodput, "of lossless", {.paper = paper});
     report.add(series + ", time-outs", rate, each(runs, &Run::timeouts), "time-outs");
-    medians.push_back(median(times));
+    medians.ms.push_back(median(times));
+    medians.goodput.push_back(median(goodput));
   }
   return medians;
 }

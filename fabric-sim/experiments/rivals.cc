@@ -1,7 +1,9 @@
 #include "fabric-sim/experiments/rivals.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <optional>
 
 #include "fabric-sim/experiments/circulant_graph.h"
@@ -147,6 +149,17 @@ Schedule circulant(std::size_t ranks, std::uint64_t bytes, std::size_t blocks) {
     newest = std::move(next);
   }
   return s;
+}
+
+// n + d - 1 rounds of whole / n + round_trip are shortest if n^2 * round_trip = (d - 1) * whole.
+std::size_t best_blocks(std::size_t ranks, std::uint64_t bytes, wire::BitRate rate,
+                        wire::Duration round_trip) {
+  assert(ranks >= 2 && round_trip.count() > 0);
+  const auto whole = static_cast<double>(rate.time_for(bytes).count());
+  const auto more_rounds = static_cast<double>(dimensions(ranks) - 1);
+  const double n = std::sqrt(more_rounds * whole / static_cast<double>(round_trip.count()));
+  const std::size_t packets = std::max<std::size_t>(bytes / 4096, 1);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(n)), 1, packets);
 }
 
 BestSetting best_at_once(Schedule schedule, const TimeOfSchedule& time_of) {

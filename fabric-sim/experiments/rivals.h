@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric-sim/experiments/schedule.h"
+#include "wire/types.h"
 
 namespace cepheus::sim {
 
@@ -36,6 +37,12 @@ Schedule binomial_pipeline(std::size_t ranks, std::uint64_t bytes, std::size_t s
 // The best that unicasts can do: in each of n + ceil(log2 p) - 1 rounds every rank sends and
 // receives a block (circulant_graph.h). Any number of ranks.
 Schedule circulant(std::size_t ranks, std::uint64_t bytes, std::size_t blocks);
+
+// The number of blocks that makes these rounds shortest, by their closed form: each takes a block's
+// time on a link of this rate, and a round trip, because the next block waits for the
+// acknowledgement. A block has a packet of 4096 bytes at least.
+std::size_t best_blocks(std::size_t ranks, std::uint64_t bytes, wire::BitRate rate,
+                        wire::Duration round_trip);
 
 // The best setting of a rival: a careful user would choose it.
 struct BestSetting {

@@ -138,6 +138,23 @@ TEST(Rivals, ACirculantGraphTakesItsBlocksAndOneMoreForEachDoubling) {
   }
 }
 
+TEST(Rivals, ACirculantGraphHasAsManyBlocksAsMakeItsRoundsShortest) {
+  const wire::BitRate rate = paper_link(100).rate;
+  const auto whole = microseconds(rate.time_for(16 * kMiB));
+  for (const std::size_t ranks : {3, 8, 64, 500}) {
+    const auto more = static_cast<double>(std::bit_width(ranks - 1) - 1);
+    const auto time = [&](std::size_t n) {
+      const auto blocks = static_cast<double>(n);
+      return (blocks + more) * (whole / blocks + 10);
+    };
+    const std::size_t best = best_blocks(ranks, 16 * kMiB, rate, 10us);
+    for (std::size_t n = 1; n < 200; ++n) EXPECT_LE(time(best), 1.001 * time(n)) << ranks << n;
+  }
+  EXPECT_EQ(best_blocks(2, 16 * kMiB, rate, 10us), 1u) << "one receiver";
+  EXPECT_EQ(best_blocks(64, 3 * 4096, rate, 10ns), 3u) << "a packet each";
+  EXPECT_EQ(best_blocks(64, 64, rate, 10us), 1u);
+}
+
 // The hosts' time comes on top, once for each relaying host.
 TEST(Rivals, HostsCostsAddUpAlongAChain) {
   const std::size_t n = 4;
