@@ -15,6 +15,7 @@ from harness import TRANSPORT
 
 MIXED = ["rxe0", "m0", "rxe1", "m1"]
 LOSS = 0.005
+PEER_PORT = 18519
 METHODS = ("rebase", "host-sync")
 
 
@@ -109,6 +110,52 @@ class BothKinds(Lab):
     def test_every_operation_on_each_other(self):
         run = subprocess.run(["/usr/bin/python3", PROJECT / "tests/lab/matrix.py"], text=True, capture_output=True)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+class FabricTest(Lab):
+    """`cepheus fabric-test` between two of the kernel's NICs."""
+
+    TOOL = (BUILD / "bin/cepheus", "fabric-test", "--wait", "5")  # seconds for an answer
+
+    def alone(self, *arguments):
+        """The report of host h0, without a peer."""
+        return self.report("--source", "10.0.0.1", *arguments)
+
+    def examine(self, *arguments):
+        """... with h1 as its peer."""
+        serve = [*self.TOOL, "--serve", PEER_PORT, "--device", "rxe1", "--source", "10.0.0.2"]
+        with subprocess.Popen(list(map(str, serve)), stdout=subprocess.PIPE, text=True) as peer:
+            try:
+                self.assertIn("serving", peer.stdout.readline())
+                return self.alone("--peer", f"127.0.0.1:{PEER_PORT}", *arguments)
+            finally:
+                peer.kill()
+
+    def report(self, *arguments):
+        run = subprocess.run(list(map(str, [*self.TOOL, "--json", "-", *arguments])), text=True, capture_output=True, timeout=300)
+        return json.loads(run.stdout) if run.stdout else self.fail(run.stderr)
+
+    def failed(self, report):
+        return [(step["name"], step["cause"], step["seen"]) for step in report["steps"] if not step["ok"]]
+
+    def test_all_steps_pass(self):
+        with Switch():
+            report = self.examine("--device", "rxe0")
+        self.assertEqual(self.failed(report), [])
+        steps = {step["name"]: step["data"] for step in report["steps"]}
+        self.assertEqual(list(steps)[-1], "reset")
+        self.assertEqual(steps["cnps"]["cnps"], 1000)
+        self.assertGreaterEqual(steps["rnr"]["rnrs"], 20)
+        self.assertGreater(steps["copies"]["counters"]["rxe0 sent_pkts"], 10_000)
+
+    def test_faults_of_a_kernels_nic_are_named(self):
+        with Switch():
+            self.assertEqual([cause for _, cause, _ in self.failed(self.alone("--device", "rxe1"))], ["wrong-interface"])
+            subprocess.run(["ip", "link", "set", "h0", "mtu", "1500"], check=True)
+            try:
+                self.assertEqual(self.failed(self.alone("--device", "rxe0"))[0][1], "mtu-host")
+            finally:
+                subprocess.run(["ip", "link", "set", "h0", "mtu", "4210"], check=True)
 
 
 class Marks(Lab):
