@@ -4,7 +4,8 @@
 //   CEPHEUS_SITUATION("a NAK for a packet that all have acknowledged");
 //   CEPHEUS_RARE_SITUATION("a second restart during the first one's registration");
 //
-// `./run test` must meet the first kind, `./run seeds` both. A name is said once in the tree.
+// `./run test` must meet the first kind, `./run seeds` both. The first kind is for what the short
+// seeds meet 60 times or more: so no day's seeds miss it by chance. A name stands once in the tree.
 // Functions in headers can't have a situation: their copies would count apart.
 #pragma once
 

@@ -9,7 +9,6 @@
 
 #include "collectives/sim/campaign.h"
 #include "fabric-sim/checked/first_seed.h"
-#include "fabric-sim/checked/test_situations.h"
 
 namespace cepheus::coll::sim {
 namespace {
@@ -69,11 +68,6 @@ TEST(SimulatedJob, RunsTheSameAgain) {
   EXPECT_EQ(once.multicast, again.multicast);
   EXPECT_NE(once.events, other.events);
 }
-
-const auto must_meet = [] {
-  cepheus::sim::must_meet_situations_of({"collectives/"});
-  return true;
-}();
 
 }  // namespace
 }  // namespace cepheus::coll::sim

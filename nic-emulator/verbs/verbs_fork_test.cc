@@ -151,7 +151,7 @@ TEST_P(ForkingHandler, MayInterruptAnyCall) {
     ::setitimer(ITIMER_PROF, &often, nullptr);
     ibv_wc wc{};
     int polled = 0;
-    while (forks < 200 && polled >= 0) {
+    while (forks < 200 && polled >= 0 && children_ended_well) {
       static_cast<void>(e.post_recv(1, 0, 8));
       static_cast<void>(e.post_send(2, 0, 8));
       while ((polled = ibv_poll_cq(e.cq, 1, &wc)) > 0) {
