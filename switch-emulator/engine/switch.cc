@@ -241,6 +241,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
     if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
       call.order = entry.order.get();
       entry.table.group.behaviour->on_timer(call);
+      call.order = nullptr;
       assert(entry.table.group.behaviour->deadline() > now);
     }
     groups.reschedule(*id, entry);
