@@ -166,10 +166,11 @@ std::string queue_discipline_of(const std::string& interface) {
   return "";
 }
 
-// The queues of "mq" have the kernel's default.
+// The queues of "mq" and "mqprio" have the kernel's default.
 InterfaceCheck check_dropping(const std::string& interface, const Machine& machine) {
   const std::string root = queue_discipline_of(interface);
-  return check_discipline(interface, root == "mq" ? line_of(machine.default_qdisc) : root);
+  const bool has_default = root == "mq" || root == "mqprio";
+  return check_discipline(interface, has_default ? line_of(machine.default_qdisc) : root);
 }
 
 std::optional<std::uint32_t> mtu_of(const std::string& interface) {
