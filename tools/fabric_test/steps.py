@@ -125,10 +125,11 @@ def box(ladder):
     data = {"doubts": seen.doubts, "cores": seen.cores, "lost": seen.lost}
     if seen.doubts & MERGING:
         return ladder.failed("merging", "the box's interface joins UDP packets, and the switch drops joined ones", "on the box: ethtool -K INTERFACE "
-                             "gro off", **data)
+                             "gro off, then restart cepheus-switch", **data)
     if seen.doubts & QUEUES:
         return ladder.failed("queues", "the box's thread may move among cores and transmit queues: copies overtake each other",
-                             "on the box: cepheus fabric-test --box names the command; or taskset -c CORE cepheus-switch", **data)
+                             "on the box: cepheus fabric-test --box names the command, then restart cepheus-switch; or taskset -c CORE "
+                             "cepheus-switch", **data)
     if seen.doubts & ROCE_ON:
         return None  # the next step
     return ladder.passed("the switch finds nothing wrong with its interface" + (f"; its thread has {seen.cores} cores" if seen.cores else ""), **data)
