@@ -112,7 +112,7 @@ class Switch:
         return [port for switch in self.status()["switches"] for port in switch["ports"]]
 
     def set_links(self, links, **change):
-        """Changes hosts' links and trunks, by name: loss=0.2, up=False, direction="to-host"."""
+        """Changes hosts' links and trunks, by name: loss=0.2, up=False, direction="down"."""
         for link in links:
             self.send_request("link", link=link, **change)
 

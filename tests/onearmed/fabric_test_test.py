@@ -13,9 +13,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
-from namespaces import BUILD, ROUTE_OF_POOL, WIRE_MTU, CantHave, Network, Site, at_a_mount, ip
+from namespaces import BUILD, PROJECT, ROUTE_OF_POOL, WIRE_MTU, CantHave, Network, Site, at_a_mount, ip
 from live import Switch, wait_until
+
+sys.path.append(str(PROJECT / "tools/fabric_test"))
+import pair  # noqa: E402
 
 SKIP = 77
 WAIT = "1.5"  # seconds for an answer
@@ -261,21 +265,23 @@ class TheBox(unittest.TestCase):
 class WithAPeer(unittest.TestCase):
     """Hosts h0 and h1 with the emulated NIC, behind a plain bridge."""
 
-    def examine(self, odd_nic="", environment=(), arguments=(), change=lambda site: None, rates=None):
+    def examine(self, odd_nic="", odd_peer=None, environment=(), arguments=(), change=lambda site: None, rates=None):
         with Site(rates=rates) as site, contextlib.ExitStack() as stack:
             change(site)
 
-            def command(host, *arguments):
+            def command(host, odd_nic, *arguments):
                 return [*site.network.inside(f"h{host}"), "env", f"CEPHEUS_FABRIC={site.directory}/h{host}", *environment,
                         f"LD_PRELOAD={BUILD}/tests/odd_nic.so {BUILD}/lib/libcepheus-roce.so", f"ODD_NIC={odd_nic}",
                         BUILD / "bin/cepheus", "fabric-test", "--wait", WAIT, *arguments]
 
-            peer = stack.enter_context(subprocess.Popen(list(map(str, command(1, "--serve", "--source", site.network.hosts[1]))),
-                                                        stdout=subprocess.PIPE, text=True))
+            serve = command(1, odd_nic if odd_peer is None else odd_peer, "--serve", "--source", site.network.hosts[1])
+            peer = stack.enter_context(subprocess.Popen(list(map(str, serve)), stdout=subprocess.PIPE, text=True))
             stack.callback(peer.kill)
             self.assertIn("serving", peer.stdout.readline())
-            run = subprocess.run(list(map(str, command(0, "--json", "-", "--peer", site.network.hosts[1], *arguments))), text=True, capture_output=True,
-                                 timeout=200)
+            run = subprocess.run(list(map(str, command(0, odd_nic, "--json", "-", "--peer", site.network.hosts[1], *arguments))), text=True,
+                                 capture_output=True, timeout=200)
+            if odd_nic != "ends-early":  # which can't say that it leaves
+                self.assertEqual(site.switch.status()["switches"][0]["groups"], [], run.stdout)
             return json.loads(run.stdout) if run.stdout else self.fail(run.stderr)
 
     def test_two_nics_pass(self):
@@ -301,17 +307,57 @@ class WithAPeer(unittest.TestCase):
     def test_each_fault_of_a_nic_is_named(self):
         for cause, step, plant in (("frozen-psn", "psns", {"odd_nic": "frozen-psn"}), ("finite-rnr", "rnr", {"odd_nic": "finite-rnr"}),
                                    ("no-reset", "reset", {"odd_nic": "no-reset"}), ("queue-pair", "queue pair", {"odd_nic": "no-qpn-1"}),
+                                   ("work", "burst", {"odd_peer": "ends-early"}), ("work", "burst", {"odd_nic": "ends-early", "odd_peer": ""}),
                                    # Its rate can't fall below the link's.
                                    ("cnp-ignored", "cnps", {"odd_nic": "ignored-cnps",
                                                             "environment": ["CEPHEUS_CONGESTION=orig,min_mbps=100000"]}),
                                    # A NIC without a window, which sends 8,192 packets at once.
                                    ("slow-box", "burst", {"environment": ["CEPHEUS_NIC_PROFILE=connectx"], "rates": {"box": 100},
                                                           "arguments": ("--mtu", 1024)}),
-                                   ("copies", "burst", {"change": lambda site: site.switch.set_links(["h1"], loss=0.01)})):
+                                   ("copies", "burst", {"change": lambda site: site.switch.set_links(["h1"], loss=0.01, direction="down")})):
             with self.subTest(cause):
                 report = self.examine(**plant)
                 failed = [(one["name"], one["cause"]) for one in report["steps"] if not one["ok"]]
                 self.assertEqual(failed[:1], [(step, cause)], json.dumps(report["steps"][11:], indent=1))
+
+
+class NicWithCounters:
+    """A pair's NIC, as the step "cnps" uses it: counters that grow by so much, and the time that 8 MiB take."""
+
+    dev, device, burst_us = None, "no-such-device", 1000
+
+    def __init__(self, took_us, **counters):
+        self.helper, self.took_us, self.growth = self, took_us, counters
+
+    def counters(self):
+        return self.growth
+
+    def order(self, *_):
+        return {"done": 0}
+
+    def send(self, _):
+        return self.took_us
+
+    def watched(self, act):
+        return act(), {"counters": self.growth, "switch": {"tos": 0x6A}}
+
+
+class Cnps(unittest.TestCase):
+    def test_each_drivers_counters_show_what_the_nic_does(self):
+        for cause, nic in (("", NicWithCounters(1000, rp_cnp_handled=1000, rp_cnp_ignored=0)),
+                           ("cnp-ignored", NicWithCounters(2000, rp_cnp_handled=0, rp_cnp_ignored=1000)),
+                           ("cnp-lost", NicWithCounters(1000, rp_cnp_handled=0, rp_cnp_ignored=0)),
+                           # bnxt_re does not count how many it obeys: the rate shows it.
+                           ("", NicWithCounters(2000, rx_cnp_pkts=1000, tx_cnp_pkts=0)),
+                           ("cnp-ignored", NicWithCounters(1000, rx_cnp_pkts=1000, tx_cnp_pkts=0)),
+                           ("cnp-lost", NicWithCounters(1000, rx_cnp_pkts=0, tx_cnp_pkts=1000)),
+                           ("", NicWithCounters(1000, cnpHandled=1000, cnpIgnored=0)),
+                           ("", NicWithCounters(2000)), ("cnp-ignored", NicWithCounters(1000))):
+            with self.subTest(cause, **nic.growth):
+                ladder = unittest.mock.Mock()
+                pair.cnps(ladder, nic)
+                failures = [call.args[0] for call in ladder.failed.call_args_list]
+                self.assertEqual(failures, [cause] if cause else [])
 
 
 class EmulatedHosts(unittest.TestCase):

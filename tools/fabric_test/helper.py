@@ -1,5 +1,6 @@
 """The program with a queue pair (pair_main.cc): a line there, a line back."""
 
+import contextlib
 import subprocess
 import threading
 
@@ -28,7 +29,8 @@ class Helper:
         self.gid_index, self.mtu, self.qpn = int(gid_index), int(mtu), int(qpn)
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(OSError):  # it may have ended before a line reached it
+            self.process.stdin.close()
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()

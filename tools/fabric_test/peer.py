@@ -9,7 +9,7 @@ import time
 
 import way
 from helper import Helper, UnusablePair
-from mrp import Control, LeadGroup, Member, answer_leader, start_psn
+from mrp import Control, LeadGroup, Member, Refused, answer_leader, start_psn
 from probe import Prober
 
 TIMEOUT_CODE, RNR_CODE = 14, 14  # 67 ms; 1.28 ms
@@ -137,13 +137,23 @@ class PairOfHosts:
         stack.callback(self.prober.close)
         self.mtu = self.helper.mtu = min(self.helper.mtu, self.peer.mtu, ladder.mtu)
         self.peer.do({"mtu": self.mtu})
+        self.is_registered = False
+        stack.callback(self.end)
 
     def set_up(self):
         why_not = connect(self.helper, self.group.group, start_psn(self.group.group, self.group.epoch), self.tos)
         if why_not:
             raise UnusablePair(why_not)
+        self.is_registered = True  # perhaps even if a registration fails
         self.group.register()
         self.group.activate()
+
+    def end(self):
+        """The switch forgets the group, also after a failure."""
+        if self.is_registered:
+            self.is_registered = False
+            with contextlib.suppress(Refused, OSError, ValueError, UnusablePair):
+                self.group.end()
 
     def send(self, size, count=1, back=False, meanwhile=lambda: None):
         """Messages to the peer, or back from it; the sender's microseconds. `meanwhile` runs between, on this host."""
