@@ -36,7 +36,9 @@ MrpMessage Registration::message(MrpType type) const {
   if (type == MrpType::kActivate) {
     m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
   }
-  if (knows_path_ && (type == MrpType::kActivate || type == MrpType::kRefresh)) m.path = path_;
+  if (knows_path_ && (type == MrpType::kActivate || type == MrpType::kRefresh)) {
+    m.path = type == MrpType::kActivate ? first_path_ : path_;
+  }
   if (type == MrpType::kRegister && config_.lost_member == LostMember::kEndsGroup) {
     m.header.flags = wire::MrpHeader::kLossEnds;
   }
@@ -120,7 +122,7 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
   if (state == State::kRegistering) {
     send_list(MrpType::kRegister, members_, out);
   } else {
-    spread_ = path_;
+    spread_ = first_path_ = path_;
     send_to_group(MrpType::kActivate, out);
   }
   repeat_.sent(now);

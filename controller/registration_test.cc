@@ -337,6 +337,28 @@ TEST(Registration, ActivatesWithTheSmallestWindowOfAllConfirms) {
   EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{20, 20}));
 }
 
+// Portions depend on the first window, and must be the same at the leader and all members.
+TEST(Registration, RepeatsActivateWithItsFirstWindow) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.lose = [&](const Network::Datagram& d) { return is(d, MrpType::kActivate); };
+  net.deliver({kSwitch, with_window(confirm_of({1}), 20)});
+  net.run_until_idle();
+  ASSERT_EQ(net.leader.state(), State::kActivating);
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 8)});
+  std::vector<std::uint32_t> first;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, MrpType::kActivate)) first.push_back(d.message.path->window);
+    return false;
+  };
+  net.run(net.now + 1s);
+  ASSERT_EQ(net.leader.state(), State::kActive);
+  EXPECT_THAT(first, testing::Each(20u));
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(net.leader.first_path().window, 20u);
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{8, 8})) << "and then the newest";
+}
+
 // The switch that answers may be the only one that still knows the group.
 TEST(Registration, TakesAWindowForNoSignOfTheSwitchesBehind) {
   Network net(3);

@@ -74,6 +74,25 @@ TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
   }
 }
 
+// Otherwise their portions would differ.
+TEST_F(TwoMembers, BeginWithOneWindowThoughAnotherComesBeforeTheLastConfirm) {
+  lead();
+  give(leaders_, leader_, member_, members_);
+  ASSERT_THAT(types(members_), ElementsAre("confirm"));
+  members_.messages[0].path = wire::MrpPath{0, 20};
+  give(members_, member_, leader_, leaders_);
+  ASSERT_THAT(types(leaders_), ElementsAre("activate"));
+  wire::MrpMessage report = mrp::test::of_group(wire::MrpType::kReport);
+  report.path = wire::MrpPath{0, 8};
+  leader_.engine.role().on_message(now_, mrp::test::kSwitch, report, leaders_);
+  deliver();
+  ASSERT_EQ(leader_.engine.status(), MCAST_OK);
+  for (const Member* each : {&leader_, &member_}) {
+    EXPECT_EQ(each->engine.window().portion(), 10u);
+    EXPECT_EQ(each->engine.window().limit(), 8u);
+  }
+}
+
 // RTR waits for the neighbour of the group's address.
 TEST_F(TwoMembers, SendNothingBeforeTheirQueuePairsAreConnected) {
   leader_.port.is_slow = member_.port.is_slow = true;
