@@ -72,7 +72,11 @@ void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked
   is_sooner_ |= acked == before_it;
   if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
   from.trip.add(now - sample_->at);
-  from.at_once = std::max(from.at_once, distance(before_it, acked));
+  const std::int32_t n = distance(before_it, acked);
+  from.at_once -= (from.at_once + 7) / 8;
+  if (n < from.at_once) return;
+  from.at_once = n;
+  from.took = burst_ ? burst_->end - burst_->begin : Duration{};
 }
 
 void FeedbackTimer::on_min(Psn min) {
@@ -100,8 +104,10 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
     const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
     const Instant since = pause == nullptr ? last_ : std::max(last_, pause->until());
     Duration wait = is_patient_ ? path.trip.wait(least) : path.trip.first_wait(least);
-    // Round trips contain a queue that is no longer than a measured one.
-    const bool is_longer = distance(min, newest_) > path.at_once;
+    // Round trips contain a queue that is no longer than a measured one. As many packets that come
+    // much faster have a longer queue.
+    const bool is_longer = distance(min, newest_) > path.at_once ||
+                           (burst_ && burst_->end - burst_->begin < path.took / 2);
     if (is_patient_ && burst_ && is_longer && path.answered <= burst_->begin) {
       const Duration queue = kSlowerReceiver * (burst_->end - burst_->begin);
       wait = std::max(wait, std::min(queue, kLongestSilence));

@@ -76,7 +76,8 @@ class FeedbackTimer {
     Instant answered{};        // when it last said what it has
     bool is_unready = false;   // it answered RNR, and the source has not repeated the packet since
     bool is_proven = false;    // it has acknowledged a packet
-    std::int32_t at_once = 0;  // most packets that a measured answer has acknowledged
+    std::int32_t at_once = 0;  // most packets that a measured answer has acknowledged, of late
+    Duration took{};           // time in which they had come
   };
   // A packet whose round trips are measured.
   struct Sample {

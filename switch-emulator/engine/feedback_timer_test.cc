@@ -233,6 +233,16 @@ TEST_F(OverdueFeedback, WaitsForNoQueueAfterABurstThatAllHaveAnswered) {
   EXPECT_EQ(net->inbox(0), Texts()) << "a longer burst than before";
 }
 
+// A slow source's packets had no queue.
+TEST_F(OverdueFeedback, WaitsForAQueueAfterABurstThatCameSlower) {
+  send_burst(*net, 1, 10ms);
+  net->ack({1, 2, 3}, 10);
+  send_burst(*net, 11, 1ms);
+  net->clear();
+  net->advance(10ms);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
 TEST_F(OverdueFeedback, WaitsForNoQueueOfAReceiverThatHasSentANak) {
   send_burst(*net, 1);
   net->ack({1, 2}, 10);
