@@ -89,6 +89,7 @@ SenderGroupMessage message_to_sender(const SenderGroupMessage& installed, MrpTyp
 // free is for feedback, unicasts and other groups.
 std::uint32_t window_of(const SwitchConfig& config, const SenderGroup& group,
                         const Branch& branch) {
+  if (!config.rules.announced_window) return group.installed.window;
   wire::MrpPath least{0, group.installed.window};
   for (const PortId port : branch.ports) {
     least.narrow({0, (config.ports[port.value()].most_waiting() + 1) / 2});

@@ -24,6 +24,16 @@ TEST(SenderGroups, AWindowIsThatOfTheSmallestQueueOnTheWay) {
   EXPECT_EQ(group.messages_to(3).at(0).window, 40u / 2) << "behind trunks; half stays free";
 }
 
+TEST(SenderGroups, AWindowPassesASwitchThatAnnouncesNone) {
+  auto net = make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& config) {
+    config.rules.announced_window = false;
+    for (PortConfig& port : config.ports) port.queue_frames = 64;
+  });
+  TestSender group(*net, 0, {1, 3});
+  group.install();
+  EXPECT_EQ(group.messages_to(1).at(0).window, 0u) << "no limit";
+}
+
 TEST(SenderGroups, AnEvictedReceiverIsNoLongerAwaited) {
   auto [net, group] = set_up_star(4, {1, 2, 3});
   group.data(0);
