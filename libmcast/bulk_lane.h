@@ -95,8 +95,8 @@ class BulkLane final : public Lane {
   std::size_t portion() const {
     return engine_.window().portion() * std::size_t{device_.path_mtu()};
   }
-  // Parts under way, beside the send depth.
-  static constexpr std::uint32_t kMostParts = 2;
+  // Parts under way, beside the send depth. Two of the longest do not fill a large window.
+  static constexpr std::uint32_t kMostParts = 8;
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;

@@ -300,6 +300,18 @@ TEST_F(WriteInParts, IsOneWriteForItsCallerAndItsReceivers) {
   drop();
 }
 
+TEST_F(NarrowWay, IsFilledByTheShortPartsOfAWrite) {
+  make(MCAST_LANE_BULK);
+  become_active(512);
+  constexpr std::size_t kPart = 64 * 1024;  // the longest portion
+  memory_.resize(9 * kPart);
+  Op op;
+  ASSERT_EQ(mcast_write(group_, memory_.data(), memory_.size(), nullptr, 7, 0, nullptr, &op),
+            MCAST_INPROGRESS);
+  EXPECT_EQ(pair().sends.size(), 8u);
+  drop();
+}
+
 TEST_F(WriteInParts, EndsOnceIfAPartFails) {
   ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
   device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
