@@ -198,6 +198,9 @@ TEST(StatusText, ShowsTheWindowOfAGroupAndWhatLimitsIt) {
   ASSERT_TRUE(back);
   EXPECT_THAT(to_text(*back, View::kGroups, false),
               HasSubstr("\n  Window: 20 packets, by the queue of s1 before h2\n"));
+  status.switches[1].groups[0].window = 16;
+  EXPECT_THAT(to_text(status, View::kGroups, false),
+              HasSubstr("\n  Window: 16 packets, while packets are lost\n"));
 }
 
 TEST(StatusText, ShowsSourceLaggingMembersAndNextSourceInALine) {

@@ -202,7 +202,7 @@ std::string refusals_text(const FabricStatus& status, wire::McstId id, const Hos
 }
 
 // "Window: 63 packets, by the queues of leaf1 before h2, h3". The least of all switches is the whole
-// group's.
+// group's. No queue is named if losses make it smaller than every queue's share.
 std::string window_text(const FabricStatus& status, wire::McstId id) {
   const auto narrow = [](std::uint32_t& least, std::uint32_t window) {
     if (window != 0 && (least == 0 || window < least)) least = window;
@@ -220,6 +220,9 @@ std::string window_text(const FabricStatus& status, wire::McstId id) {
     for (const fabric::PathView& path : view.paths) narrow(least, path.window);
   });
   if (announced == 0) return "Window: no limit is known";
+  if (announced < least) {
+    return "Window: " + count_of(announced, "packet") + ", while packets are lost";
+  }
   std::vector<std::string> places;
   for_each_view([&](const SwitchStatus& one, const fabric::GroupView& view) {
     for (const fabric::PathView& path : view.paths) {
