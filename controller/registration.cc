@@ -137,7 +137,7 @@ void Registration::set_give_up(Instant last_message) {
 void Registration::keep_pending(Instant now, Outbox& out) {
   if (now - refreshed_at_ < config_.refresh_pending) return;
   refreshed_at_ = now;
-  CEPHEUS_SITUATION("a registration goes on for so long that its tables are refreshed");
+  CEPHEUS_SITUATION("a registration refreshes its tables before all have confirmed");
   send_to_group(MrpType::kRefresh, out);
 }
 

@@ -175,6 +175,15 @@ inline MrpMessage reject(wire::MrpReject reason, const std::vector<MrpMember>& n
   m.header.flags = static_cast<std::uint16_t>(reason);
   return m;
 }
+
+// Of REGISTER, by a switch for these members.
+inline MrpMessage confirm_for(std::vector<std::uint32_t> members) {
+  MrpMessage m = reject(wire::MrpReject::kNone);
+  m.header.type = wire::MrpType::kConfirm;
+  m.header.flags = static_cast<std::uint16_t>(wire::MrpType::kRegister);
+  for (const std::uint32_t i : members) m.add(bare(i));
+  return m;
+}
 inline bool is(const Network::Datagram& d, wire::MrpType type) {
   return d.message.header.type == type;
 }

@@ -29,7 +29,7 @@ constexpr wire::Duration retry_time(Timers timers) {
   return code_time(timers.ack_timeout) * (kRetries + 1);
 }
 
-// kIrdma: hardware whose driver ignores the time-out code (irdma_modify_qp_roce).
+// kIrdma: hardware. Its driver ignores the time-out code (irdma_modify_qp_roce).
 enum class NicMake : std::uint8_t { kEmulated, kSoftRoce, kIrdma, kHardware };
 
 // A link that is down for less than this ends no group: 1 to 2 s is a usual flap.

@@ -413,7 +413,7 @@ void Writer::on_group_failed(Instant now, std::uint64_t generation, Members susp
                              bool all_answer, WriterActions& out) {
   if (!has_group_ || generation != generation_) return;
   if (all_answer) {
-    CEPHEUS_SITUATION("a fabric refuses a group whose members all answer");
+    CEPHEUS_SITUATION("a fabric refuses a group, and all its members answer");
     if (settings_.rules.evict_refused) suspects = doubtful(now);
     in_a_row_until_ = suspects.empty() ? now + kInARow : Instant();
   }

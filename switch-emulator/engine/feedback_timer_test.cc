@@ -11,53 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RoundTrip, TakesTwiceAsLongPlusAFloor) {
-  RoundTrip trip;
-  EXPECT_FALSE(trip.is_known());
-  for (int i = 0; i < 100; ++i) trip.add(1ms);
-  EXPECT_TRUE(trip.is_known());
-  EXPECT_NEAR(static_cast<double>(trip.wait(4ms) / 1us), 6000, 10);
-  EXPECT_NEAR(static_cast<double>(trip.wait(0ms) / 1us), 2000, 10);
-}
-
-TEST(RoundTrip, ThatVariesGetsALongerWait) {
-  RoundTrip trip;
-  for (int i = 0; i < 100; ++i) trip.add(i % 2 == 0 ? 1ms : 9ms);
-  EXPECT_GT(trip.wait(0ms), 2 * 5ms + 12ms);
-  EXPECT_LT(trip.wait(0ms), 2 * 5ms + 20ms);
-}
-
-TEST(RoundTrip, DoublesTheWaitUntilItIsMeasuredAgain) {
-  RoundTrip trip;
-  trip.add(1ms);
-  const Duration first = trip.wait(4ms);
-  trip.back_off();
-  trip.back_off();
-  EXPECT_EQ(trip.wait(4ms), 4 * first);
-  for (int i = 0; i < 100; ++i) trip.back_off();
-  EXPECT_EQ(trip.wait(4ms), 64 * first);
-  trip.add(1ms);
-  EXPECT_LE(trip.wait(4ms), first);
-}
-
-TEST(RoundTrip, IsGuessedUntilItIsMeasured) {
-  RoundTrip trip;
-  trip.guess(3ms);
-  trip.guess(5ms);
-  EXPECT_EQ(trip.first_wait(4ms), 2 * 3ms + 6ms);
-  trip.add(1ms);
-  EXPECT_EQ(trip.first_wait(4ms), 2 * 1ms + 4ms);
-  trip.guess(3ms);
-  EXPECT_EQ(trip.first_wait(4ms), 2 * 1ms + 4ms);
-}
-
-TEST(RoundTrip, StaysInItsBounds) {
-  RoundTrip trip;
-  for (int i = 0; i < 100; ++i) trip.add(i % 2 == 0 ? Duration(0) : Duration(24h));
-  EXPECT_GT(trip.wait(0ms), 0s);
-  EXPECT_LT(trip.wait(0ms), 10s);
-}
-
 // Three receivers that answer host 0 after a millisecond: feedback is overdue after 2 ms and 4 ms.
 class OverdueFeedback : public testing::Test {
  protected:
@@ -501,80 +454,6 @@ TEST_F(OverdueFeedback, IsRequestedLateOverALosslessLinkAndNotWhileItIsPaused) {
   EXPECT_EQ(net->inbox(0), Texts());
   net->advance(1us);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
-}
-
-// Hosts 0 and 1 at switch 0, 2 and 3 at switch 1; host 0 sends.
-class OverdueFeedbackOverATrunk : public testing::Test {
- protected:
-  void SetUp() override {
-    net->data(0, 0);
-    net->advance(1ms);
-    for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 0);
-    net->clear();
-  }
-  std::unique_ptr<TestNetwork> net = make_pair_of_switches();
-};
-
-TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheSwitchBeforeALostPacket) {
-  net->lose = [](std::size_t, std::size_t, const std::string& text) { return text == "data 1"; };
-  net->data(0, 1);
-  net->lose = nullptr;
-  net->ack(1, 1);
-  net->advance(6ms);
-  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
-  EXPECT_EQ(net->count(Counter::kRequestedAgain, 0), 1u);
-  EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 0u) << "it has not seen the packet";
-}
-
-TEST_F(OverdueFeedbackOverATrunk, IsRepeatedByTheSwitchThatHasIt) {
-  net->lose = [](std::size_t from, std::size_t, const std::string& text) {
-    return from == 1 && text == "ack 1";
-  };
-  net->data(0, 1);
-  for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 1);
-  net->lose = nullptr;
-  net->clear();
-  net->advance(6ms);
-  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
-  net->data(0, 1);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
-  EXPECT_EQ(net->inbox(2), Texts()) << "no receiver lacks anything";
-}
-
-// The trunk's round trips are longer than those of the hosts behind it.
-TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheLowerSwitchFirst) {
-  net->data(0, 1);
-  net->advance(100us);
-  net->ack(2, 1);
-  net->advance(900us);
-  net->ack({3, 1}, 1);
-  net->data(0, 2);
-  net->ack({1, 3}, 2);
-  net->clear();
-  net->advance(7ms);
-  EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
-  EXPECT_EQ(net->count(Counter::kRequestedAgain, 0), 0u) << "an RNR NAK came by the trunk";
-  EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 1u);
-}
-
-// Host 3 lacks packet 2 when host 1, which lacks packet 1, makes the source go back.
-TEST_F(OverdueFeedbackOverATrunk, IsForgottenAboveWhenItsPacketComesAgain) {
-  net->data(0, 1);
-  net->data(0, 2);
-  net->ack(2, 2);
-  net->ack(3, 1);
-  net->advance(1ms);
-  net->nak(1, 1);
-  net->clear();
-  net->advance(5ms);
-  EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 1u);
-  EXPECT_TRUE(net->view(0).nak_held) << "for host 1";
-  net->data(0, 1);
-  net->data(0, 2);
-  net->ack(1, 2);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 1"})) << "packet 2 is on its way to host 3";
-  net->ack(3, 2);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// PROBE: what the switch answers, to whom, and what a leader has ordered.
+// PROBE: the switch's answers, their receivers, and the orders of leaders.
 #include "switch-emulator/engine/probes.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/mcrdma/installer.h"
 
 #include "switch-emulator/engine/eviction.h"
+#include "switch-emulator/engine/mcrdma/install_message.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "switch-emulator/engine/signed_datagram.h"
 #include "wire/ecn.h"
@@ -72,50 +73,6 @@ void add_receivers(std::vector<MrpMember>& to, const SenderGroup& group) {
 void remove_receiver(SenderGroupMessage& message, std::size_t at) {
   for (; at + 1 < message.receiver_count; ++at) message.receivers[at] = message.receivers[at + 1];
   --message.receiver_count;
-}
-
-// A message to a sender about its group.
-SenderGroupMessage message_to_sender(const SenderGroupMessage& installed, MrpType type) {
-  SenderGroupMessage m;
-  m.header = installed.header;
-  m.header.type = type;
-  m.control_port = installed.control_port;
-  m.virtual_qpn = installed.virtual_qpn;
-  m.sender_qpn = installed.sender_qpn;
-  return m;
-}
-
-// What the queues before the branch's links take, and those before this switch. The half that stays
-// free is for feedback, unicasts and other groups.
-std::uint32_t window_of(const SwitchConfig& config, const SenderGroup& group,
-                        const Branch& branch) {
-  if (!config.rules.announced_window) return group.installed.window;
-  wire::MrpPath least{0, group.installed.window};
-  for (const PortId port : branch.ports) {
-    least.narrow({0, (config.ports[port.value()].most_waiting() + 1) / 2});
-  }
-  least.narrow({0, (config.data_slots + 1) / 2});
-  return least.window;
-}
-
-// The message to the receivers of one branch.
-SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& group,
-                           const Branch& branch, MrpType type) {
-  SenderGroupMessage part = message_to_sender(group.installed, type);
-  part.window = window_of(config, group, branch);
-  // Flags of INSTALL have no meaning in a REMOVE that this switch sends instead.
-  if (type != group.installed.header.type) part.header.flags = 0;
-  part.start = group.installed.start;
-  part.addressed = group.rule.empty() ? group.installed.addressed
-                                      : group.installed.receivers[branch.receivers.front()].host;
-  for (const std::uint8_t i : branch.receivers) {
-    part.add(group.installed.receivers[i]);
-    if (group.rewrites(branch)) continue;  // later packets are for the receiver itself
-    for (const SenderGroupMessage::Region& r : group.installed.region_list()) {
-      if (r.receiver == i) part.add_region(part.receiver_count - 1, r.region);
-    }
-  }
-  return part;
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+// The window of a group's path at its leader and its members: first in ACTIVATE, then in REFRESH.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/registration.h"
+#include "controller/test_network.h"
+
+namespace cepheus::mrp {
+namespace {
+
+using namespace test;
+using State = Registration::State;
+using wire::MrpType;
+
+MrpMessage with_window(MrpMessage m, std::uint32_t window) {
+  m.path = wire::MrpPath{0, window};
+  return m;
+}
+
+std::vector<std::uint32_t> windows_of(const Network& net) {
+  std::vector<std::uint32_t> all;
+  for (const auto& [address, member] : net.hosts) all.push_back(member.path().window);
+  return all;
+}
+
+TEST(Registration, ActivatesWithTheSmallestWindowOfAllConfirms) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.lose = [&](const Network::Datagram& d) {
+    return is(d, MrpType::kConfirm) && d.message.header.flags == 1;
+  };
+  net.run_until_idle();
+  net.deliver({kSwitch, with_window(confirm_for({1}), 20)});
+  net.deliver({kSwitch, with_window(confirm_for({2}), 30)});
+  net.run_until_idle();
+  ASSERT_EQ(net.leader.state(), State::kActive);
+  EXPECT_EQ(net.leader.path().window, 20u);
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{20, 20}));
+}
+
+// Portions depend on the first window, and must be the same at the leader and all members.
+TEST(Registration, RepeatsActivateWithItsFirstWindow) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.lose = [&](const Network::Datagram& d) { return is(d, MrpType::kActivate); };
+  net.deliver({kSwitch, with_window(confirm_for({1}), 20)});
+  net.run_until_idle();
+  ASSERT_EQ(net.leader.state(), State::kActivating);
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 8)});
+  std::vector<std::uint32_t> first;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, MrpType::kActivate)) first.push_back(d.message.path->window);
+    return false;
+  };
+  net.run(net.now + 1s);
+  ASSERT_EQ(net.leader.state(), State::kActive);
+  EXPECT_THAT(first, testing::Each(20u));
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(net.leader.first_path().window, 20u);
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{8, 8})) << "and then the newest";
+}
+
+// The switch that answers may be the only one that still knows the group.
+TEST(Registration, TakesAWindowForNoSignOfTheSwitchesBehind) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.run_until_idle();
+  const Instant before = net.leader.last_message_at();
+  net.now += 1s;
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 8)});
+  EXPECT_EQ(net.leader.last_message_at(), before);
+  net.deliver({kSwitch, of_group(MrpType::kReport)});
+  EXPECT_EQ(net.leader.last_message_at(), net.now);
+}
+
+// A REFRESH gets no answer, so several follow each other.
+TEST(Registration, SpreadsAChangedWindowAndRepeatsIt) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.run_until_idle();
+  unsigned lost = 0;
+  net.lose = [&](const Network::Datagram& d) { return is(d, MrpType::kRefresh) && ++lost == 1; };
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 8)});
+  net.run_until_idle();
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{0, 0}));
+  net.run(net.now + 1s);
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{8, 8}));
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 0)});
+  net.run_until_idle();
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{0, 0})) << "no limit again";
+  lost = 1;
+  net.run(net.now + 20min);
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  EXPECT_LT(lost, 25u) << "and then as often as ever";
+}
+
+}  // namespace
+}  // namespace cepheus::mrp

@@ -1,0 +1,54 @@
+#include "switch-emulator/engine/mcrdma/install_message.h"
+
+namespace cepheus::fabric {
+
+using wire::MrpType;
+using wire::SenderGroupMessage;
+
+namespace {
+
+// What the queues before the branch's links take, and those before this switch. The half that stays
+// free is for feedback, unicasts and other groups.
+std::uint32_t window_of(const SwitchConfig& config, const SenderGroup& group,
+                        const Branch& branch) {
+  if (!config.rules.announced_window) return group.installed.window;
+  wire::MrpPath least{0, group.installed.window};
+  for (const PortId port : branch.ports) {
+    least.narrow({0, (config.ports[port.value()].most_waiting() + 1) / 2});
+  }
+  least.narrow({0, (config.data_slots + 1) / 2});
+  return least.window;
+}
+
+}  // namespace
+
+SenderGroupMessage message_to_sender(const SenderGroupMessage& installed, MrpType type) {
+  SenderGroupMessage m;
+  m.header = installed.header;
+  m.header.type = type;
+  m.control_port = installed.control_port;
+  m.virtual_qpn = installed.virtual_qpn;
+  m.sender_qpn = installed.sender_qpn;
+  return m;
+}
+
+SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& group,
+                           const Branch& branch, MrpType type) {
+  SenderGroupMessage part = message_to_sender(group.installed, type);
+  part.window = window_of(config, group, branch);
+  // Flags of INSTALL have no meaning in a REMOVE that this switch sends instead.
+  if (type != group.installed.header.type) part.header.flags = 0;
+  part.start = group.installed.start;
+  part.addressed = group.rule.empty() ? group.installed.addressed
+                                      : group.installed.receivers[branch.receivers.front()].host;
+  for (const std::uint8_t i : branch.receivers) {
+    part.add(group.installed.receivers[i]);
+    if (group.rewrites(branch)) continue;  // later packets are for the receiver itself
+    for (const SenderGroupMessage::Region& r : group.installed.region_list()) {
+      if (r.receiver == i) part.add_region(part.receiver_count - 1, r.region);
+    }
+  }
+  return part;
+}
+
+}  // namespace cepheus::fabric
