@@ -14,16 +14,15 @@ MEGA = 1 << 20
 
 class Data(EndToEnd):
     def test_several_at_once_from_random_roots(self):
-        self.assert_ok(over_fabric(CHECK, "--count", 60, "--outstanding", 6, mca=REQUIRE))
-
-    def test_types_that_differ_among_blocking_broadcasts(self):
-        self.assert_ok(over_fabric(CHECK, "--count", 60, "--type", "mixed", "--mix", 1, mca=REQUIRE))
+        run = over_fabric(CHECK, "--count", 60, "--outstanding", 6, mca=REQUIRE)
+        self.assert_ok(run)
+        counted = run.variables()
+        self.assertGreater(counted["ibcasts_eager"], 20)
+        self.assertGreater(counted["ibcasts_bulk"], 20)
+        self.assertEqual((counted["ibcasts_tree"], counted["ibcasts_saved"], counted["bcasts_eager"]), (0, 0, 0))
 
     def test_communicators_freed_with_broadcasts_in_flight(self):
         self.assert_ok(over_fabric(CHECK, "--count", 20, "--free", 1, mca=REQUIRE))
-
-    def test_the_root_frees_the_communicator_before_other_ranks_start(self):
-        self.assert_ok(over_fabric(CHECK, "--leave", 1, mca=REQUIRE))
 
     def test_threads_with_several_in_flight_each(self):
         run = over_fabric(PROGRAMS / "threads_check", "--threads", 3, "--count", 80, "--outstanding", 4, mca=REQUIRE)
@@ -38,12 +37,6 @@ class Data(EndToEnd):
         run = over_fabric(CHECK, "--count", 30, "--mix", 1, topology=star(4, switch='source_change = "host-sync"'), mca=REQUIRE)
         self.assert_ok(run)
 
-    def test_several_ranks_on_a_host(self):
-        run = over_fabric(CHECK, "--count", 20, "--mix", 1, hosts=2, options=("--ranks-per-host", 2), mca=REQUIRE)
-        self.assert_ok(run)
-        self.assertGreater(run.variables()["ibcasts_hosts"], 20)
-        self.assertEqual(run.variables()["ibcasts_saved"], 0)
-
     def test_no_fabric_at_all(self):
         run = without_fabric(CHECK, "--count", 40, "--type", "mixed", "--max", 3 * MEGA, mca=PARTED)
         self.assert_ok(run)
@@ -53,25 +46,6 @@ class Data(EndToEnd):
         run = without_fabric(CHECK, "--count", 40)
         self.assert_ok(run)
         self.assertGreater(run.variables()["ibcasts_saved"], 20)
-
-    def test_a_table_without_space(self):
-        run = over_fabric(CHECK, "--count", 40, "--mix", 1, topology=star(4, switch="max_groups = 0"))
-        self.assert_ok(run)
-        self.assertGreater(run.variables()["ibcasts_tree"], 20)
-
-    def test_a_wait_reports_the_error_once(self):
-        self.assert_ok(over_fabric(CHECK, "--short", "world", hosts=3))
-
-    def test_a_wait_reports_the_error_though_the_communicator_was_freed(self):
-        self.assert_ok(over_fabric(CHECK, "--short", "freed", hosts=3))
-
-    def test_counts_calls_by_path(self):
-        run = over_fabric(CHECK, "--count", 60, mca=REQUIRE)
-        self.assert_ok(run)
-        counted = run.variables()
-        self.assertGreater(counted["ibcasts_eager"], 20)
-        self.assertGreater(counted["ibcasts_bulk"], 20)
-        self.assertEqual((counted["ibcasts_tree"], counted["ibcasts_saved"], counted["bcasts_eager"]), (0, 0, 0))
 
 
 class Progress(EndToEnd):
@@ -84,9 +58,6 @@ class Progress(EndToEnd):
 
     def test_data_moves_to_three_hosts(self):
         self.check_in_directory("--moved", "--count", 3, "--max", MEGA, hosts=4, mca=REQUIRE)
-
-    def test_ranks_in_another_function_of_mpi(self):
-        self.assert_ok(over_fabric(CHECK, "--absent", 1, mca=REQUIRE))
 
     def test_a_rank_that_starts_late_is_no_fault(self):
         self.check_in_directory("--late", "--delay", 1, mca={**REQUIRE, "coll_cepheus_watchdog_ms": 200})

@@ -9,15 +9,14 @@ import tempfile
 import unittest
 
 import harness
-# One list for both MPIs: Open MPI's programs run these classes in their own files.
-from broadcast_test import Broadcast, HostSynchronisation, Loss  # noqa: F401
-from fallback_test import Fallback  # noqa: F401
+import types_test
+from cases import Cases  # noqa: F401
 from harness import PROGRAMS, SOURCE, EndToEnd, Mpich, Reporting, Run, finish, mpi, over_fabric, star
-from ibcast_test import Data, Faults, Progress  # noqa: F401
-from live_fault_test import LiveFaults  # noqa: F401
-from lost_member_test import LostMember  # noqa: F401
-from programs_test import Communicators, Hosts, Order, Threads, Times, Types, Waits  # noqa: F401
+from ibcast_test import Progress  # noqa: F401
+from programs_test import Waits  # noqa: F401
 from types_test import RandomTypes  # noqa: F401
+
+types_test.CASES = 100  # of their own: with coll/cepheus there are 400
 
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
@@ -30,6 +29,10 @@ class Preloading(EndToEnd):
 
     def over_fabric(self, program, *arguments, settings=REQUIRE, **how):
         return over_fabric(PROGRAMS / program, *arguments, environment=settings, **how)
+
+    def assert_one_line(self, run, words):
+        """... of Cepheus, with these words."""
+        self.assertEqual([words in line for line in run.cepheus_lines()], [True], run.everything())
 
     def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None, libraries=None):
         """`last_rank`: settings of one more rank, with MPICH only."""
@@ -122,16 +125,12 @@ class OwnCommunicator(Preloading):
 class Ibcast(Reported):
     """MPI_Ibcast."""
 
-    def test_several_at_once_from_random_roots(self):
-        self.assert_ok(self.over_fabric("ibcast_check", "--count", 60, "--outstanding", 6))
-        self.assertEqual(set(self.paths()), {"ibcast: eager lane", "ibcast: bulk lane"})
-
     def test_communicators_freed_with_broadcasts_in_flight(self):
         self.assert_ok(self.over_fabric("ibcast_check", "--count", 20, "--free", 1, "--mix", 1))
         paths = self.paths()
         saved = f"ibcast: {mpi().NAME}"
         self.assertLessEqual({"eager lane", "ibcast: eager lane", saved}, set(paths))
-        self.assertEqual(paths[saved], "an MPI_Ibcast before an MPI_Bcast has set this communicator up")
+        self.assertIn("MPI_Ibcast", paths[saved])
 
     def test_a_request_completes_while_another_thread_waits_for_it(self):
         slow = mpi().compile("slow_completion.so", "slow_completion", flags=("-shared", "-fPIC"))
@@ -141,6 +140,7 @@ class Ibcast(Reported):
     def test_waits_and_tests_need_no_thread(self):
         program = mpi().compile("threadless", "ibcast_check", "no_time_limits")
         self.assert_ok(self.over_fabric(program, "--count", 60, "--outstanding", 6))
+        self.assertEqual(set(self.paths()), {"ibcast: eager lane", "ibcast: bulk lane"})
 
     def test_a_wait_reports_the_error_to_the_communicator(self):
         """Open MPI reports errors of non-blocking collectives to MPI_COMM_WORLD."""
@@ -155,11 +155,6 @@ class Ibcast(Reported):
     def test_a_program_frees_requests_in_flight(self):
         overwritten = {"MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # freed memory
         self.assert_ok(self.over_fabric("ibcast_check", "--forget", 1, settings={**REQUIRE, **overwritten}))
-
-    def test_the_root_frees_the_communicator_before_other_ranks_start(self):
-        run = self.over_fabric("ibcast_check", "--leave", 1)
-        self.assert_ok(run)
-        self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
 
 
 class Fortran(Reported):
@@ -207,30 +202,12 @@ class OtherTools(Preloading):
 class Safeguard(Preloading, Reporting):
     """Mode try compares multicast with MPICH's own broadcast."""
 
-    def run_compared(self, program, *arguments, options=(), rate="200Mbps"):
-        topology = star(2, f'rate = "{rate}"')
-        run = self.over_fabric(program, *arguments, settings={"CEPHEUS_MODE": "try", **VERBOSE}, topology=topology, options=options,
-                               mca={"coll_cepheus_safeguard_samples": 10})
-        self.assert_ok(run)
-        return run
-
-    def choices(self):
-        return {each["sizes"]: each["way"] for job in self.jobs().values() for world in job["communicators"] for each in world["sizes"]}
-
     def test_slow_links_are_not_chosen(self):
         # 168 ms for 1 MiB: a busy machine changes neither way's time as much.
-        run = self.run_compared("broadcast_check", "--count", 120, "--size", 1 << 20, rate="50Mbps")
-        self.assertRegex(run.err, r"up to 1 MiB are no longer multicast: one takes [\d.]+ us by multicast, [\d.]+ us by mpich\n")
-        self.assertEqual(self.choices(), {"up to 1 MiB": "mpich"}, self.explained())
-
-    # MPICH spins where ranks outnumber cores, so either way may be the faster one.
-    def test_ranks_that_share_hosts_choose_together(self):
-        self.run_compared("broadcast_check", "--count", 60, "--size", 1 << 20, options=("--ranks-per-host", 2))
-        self.assertEqual(set(self.choices()), {"up to 1 MiB"}, self.explained())
-
-    def test_non_blocking_broadcasts_are_chosen_apart(self):
-        self.run_compared("ibcast_check", "--count", 200)
-        self.assertTrue(any(sizes.startswith("ibcast") for sizes in self.choices()), self.explained())
+        self.assert_ok(self.over_fabric("broadcast_check", "--count", 120, "--size", 1 << 20, settings={"CEPHEUS_MODE": "try"},
+                                        topology=star(2, 'rate = "50Mbps"'), mca={"coll_cepheus_safeguard_samples": 10}))
+        choices = {each["sizes"]: each["way"] for job in self.jobs().values() for world in job["communicators"] for each in world["sizes"]}
+        self.assertEqual(choices, {"up to 1 MiB": "mpich"}, self.explained())
 
 
 class WithoutAFabric(Preloading):
@@ -253,43 +230,43 @@ class WithoutAFabric(Preloading):
         self.assertIn('CEPHEUS_MODE is "require"', run.err, run.everything())
 
     def test_off_on_one_rank_is_off_on_all(self):
-        for settings, last_rank, lines in ((TRY, "off", "CEPHEUS_MODE is off on rank 4, and not on rank 0: it is off on all ranks"),
-                                           (REQUIRE, "off", "CEPHEUS_MODE is off on rank 4, and not on rank 0: it is off on all ranks"),
-                                           ({"CEPHEUS_MODE": "off"}, "require", "CEPHEUS_MODE is off on rank 0, and not on rank 4: it is off on all ranks")):
+        for settings, last_rank, off in (TRY, "off", 4), (REQUIRE, "off", 4), ({"CEPHEUS_MODE": "off"}, "require", 0):
             with self.subTest(settings=settings, last_rank=last_rank):
                 run = self.without_fabric("broadcast_check", "--count", 20, settings=settings, last_rank={"CEPHEUS_MODE": last_rank})
                 self.assert_ok(run)
-                self.assertEqual(run.cepheus_lines(), [f"cepheus: {lines}"], run.everything())
+                self.assert_one_line(run, f"CEPHEUS_MODE is off on rank {off}")
 
     def test_one_rank_without_attributes_leaves_all_to_mpich(self):
         library = Mpich.compile("no_attributes.so", "no_attributes", flags=("-shared", "-fPIC"))
         run = self.without_fabric("broadcast_check", "--count", 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"}, libraries=(Mpich.LIBRARY, library))
         self.assert_ok(run)
-        self.assertEqual(sorted(run.cepheus_lines()),
-                         [f"cepheus: this MPI library serves all broadcasts: {why}" for why in ("a function of it failed", "another rank is not able to multicast")],
-                         run.everything())
+        self.assertEqual(sorted(("failed" in line, "another rank" in line) for line in run.cepheus_lines()), [(False, True), (True, False)], run.everything())
 
     def test_ranks_with_other_settings(self):
         settings = {**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"}
         run = self.without_fabric("broadcast_check", "--count", 20, settings=settings, last_rank={"CEPHEUS_MIN_MEMBERS": "9"})
         self.assert_ok(run)
-        self.assertEqual(run.cepheus_lines(), ["cepheus: this MPI library serves all broadcasts: CEPHEUS_* differ among the ranks: give all ranks the same"],
-                         run.everything())
+        self.assert_one_line(run, "CEPHEUS_* differ")
 
     def test_a_value_that_is_none(self):
         run = self.without_fabric("broadcast_check", "--count", 4, settings={"CEPHEUS_MODE": "maybe"})
         self.assert_ok(run)
-        self.assertIn("cepheus: CEPHEUS_MODE=maybe is not one of off, try, require; the default holds", run.err, run.everything())
+        self.assertIn("CEPHEUS_MODE=maybe", run.err, run.everything())
 
     def test_a_value_beyond_its_range(self):
         run = self.without_fabric("broadcast_check", "--count", 4, settings={"CEPHEUS_WATCHDOG_MS": "-1"})
         self.assert_ok(run)
-        self.assertIn("cepheus: CEPHEUS_WATCHDOG_MS=-1 is not 0 or more; the default, 0, holds", run.err, run.everything())
+        self.assertIn("CEPHEUS_WATCHDOG_MS=-1", run.err, run.everything())
 
 
-if __name__ == "__main__":
+def run():
+    """The tests of the script that was started."""
     if shutil.which("mpirun.mpich") is None or shutil.which("mpicc.mpich") is None:
         print("mpich_test: SKIPPED, nothing was checked: MPICH is missing; as root: apt-get install mpich libmpich-dev")
         sys.exit(77)
     harness.use(Mpich)
     unittest.main()
+
+
+if __name__ == "__main__":
+    run()

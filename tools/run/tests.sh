@@ -8,8 +8,8 @@ build_for_tests() {  # TARGETS...
 # The names of the tests that ctest chooses by these arguments, and with --packages the packages that they run programs of.
 chosen() { /usr/bin/python3 -B tools/run/chosen.py "$build" "$@"; }
 
-# Tests outside the short suite need one of these: a virtual machine, Slurm, Prometheus, a browser, HPL's libraries.
-readonly only_with_all='^needs-(qemu-system-x86|slurm-wlm|prometheus|chromium|libopenblas-serial-dev)$'
+# Tests outside the short suite are long, or need one of these: a virtual machine, Slurm, Prometheus, a browser, HPL's libraries.
+readonly only_with_all='^(long|needs-(qemu-system-x86|slurm-wlm|prometheus|chromium|libopenblas-serial-dev))$'
 
 run_ctest() {  # LOG CTEST ARGUMENTS...
   local log=$1
@@ -24,9 +24,9 @@ usage: ./run test                      run the short suite: every mechanism, end
        ./run test --all                run every test, and every fuzzer for 15 s
        ./run test CTEST ARGUMENTS      run only those tests: -R NAME, -L unit, --rerun-failed
 
-Each installs and builds only the needs of its tests. The short suite needs no virtual machine, Slurm, Prometheus,
-browser or HPL; its summary names the tests that it leaves out. As another user than root, --all skips the virtual
-machine and the browser if their packages are missing.
+Each installs and builds only the needs of its tests. The short suite has no long lists, and needs no virtual machine,
+Slurm, Prometheus, browser or HPL; its summary names the tests that it leaves out. As another user than root, --all
+skips the virtual machine and the browser if their packages are missing.
 TEXT
 }
 test_command() {
@@ -125,7 +125,7 @@ sanitize_command() {
 sanitize_threads() {
   cmake --build build/tsan --target "${runtime_targets[@]}" threads_check >&2
   TSAN_OPTIONS=ignore_noninstrumented_modules=1 CEPHEUS_BUILD=$PWD/build/tsan \
-    /usr/bin/python3 tests/e2e/programs_test.py Threads.test_threads_on_communicators_of_their_own
+    /usr/bin/python3 tests/e2e/programs_test.py Cases.test_threads_on_communicators_of_their_own
 }
 
 odr_help() {
