@@ -37,8 +37,8 @@ class Explain(Reporting):
         self.assert_ok(run)
         _, world = self.world()
         calls = {path["path"]: (path["most"], path["reason"]) for path in world["paths"]}
-        self.assertEqual(calls["open mpi"], (8, "a group is set up after 8 broadcasts or 1048576 bytes of them "
-                                                "(coll_cepheus_set_up_after, coll_cepheus_set_up_bytes)"))
+        self.assertEqual(calls["open mpi"][0], 8)
+        self.assertIn("coll_cepheus_set_up_after", calls["open mpi"][1])
         self.assertEqual(calls["eager lane"][0], 12)
 
     def test_names_the_reason_for_open_mpis_own_algorithms(self):
@@ -48,7 +48,7 @@ class Explain(Reporting):
         _, world = self.world()
         (path,) = world["paths"]
         self.assertEqual(path["path"], "open mpi")
-        self.assertIn("no table space", path["reason"])
+        self.assertIn("table space", path["reason"])
 
     @needs_rc_mcast
     def test_ranks_with_and_without_ucx_share_a_group(self):

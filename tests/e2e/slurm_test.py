@@ -218,7 +218,7 @@ class Jobs(unittest.TestCase):
         site = self.site(settings="hosts=1000000\n")
         run = site.srun(2, DEMO, FILE, **TRY)
         self.assert_all_have_the_file(run, 2)
-        self.assertEqual(len(re.findall("cepheus: no multicast for this job: its fabric of 1000000 hosts did not start: ", run.stdout)), 1)
+        self.assertEqual(run.stdout.count("1000000 hosts"), 1)
         self.assertNotIn("): multicast", run.stderr)
         self.assert_no_fabric_is_left(site)
 
@@ -286,8 +286,7 @@ class Scripts(unittest.TestCase):
 
     def test_a_job_of_several_nodes_gets_the_reason_why_it_has_no_emulated_fabric(self):
         self.run_script("prolog", SLURM_JOB_NUM_NODES="2")
-        self.assertEqual(self.run_script("task-prolog", SLURM_PROCID="0"), "print cepheus: no multicast for this job: the job has 2 nodes, "
-                                                                           "and an emulated fabric is one machine's\n")
+        self.assertRegex(self.run_script("task-prolog", SLURM_PROCID="0"), "^print cepheus: .* 2 nodes.*\n$")
         self.assertEqual(self.run_script("task-prolog", SLURM_PROCID="1"), "")
         self.run_script("epilog")
         self.assertEqual(list((self.directory / "fabrics").iterdir()), [])

@@ -11,14 +11,14 @@ import unittest
 from harness import BUILD, CHECK, COMPONENT, PARTED, REQUIRE, EndToEnd, over_fabric, without_fabric
 
 HERE = socket.gethostname()
-# What rank 1 sets, and the line.
+# What rank 1 sets, and words of the line.
 UNLIKE = {
-    "coll=^cepheus": f"ranks on {HERE} have not loaded Cepheus: install it on all hosts",
-    "coll_cepheus_mode=off": f"coll_cepheus_mode is try on {HERE}, and off on {HERE}: give all ranks the same",
-    "coll_cepheus_set_up_after=5": f"coll_cepheus_set_up_after is 0 on {HERE}, and 5 on {HERE}: give all ranks the same",
-    "coll_cepheus_min_members=9": f"coll_cepheus_min_members is 2 on {HERE}, and 9 on {HERE}: give all ranks the same",
-    "coll_cepheus_priority=10": f"coll_cepheus_priority is 95 on {HERE}, and 10 on {HERE}: give all ranks the same",
-    "coll_cepheus_safeguard_samples=3": f"coll_cepheus_safeguard_samples is 0 on {HERE}, and 3 on {HERE}: give all ranks the same",
+    "coll=^cepheus": "not loaded",
+    "coll_cepheus_mode=off": "coll_cepheus_mode is try",
+    "coll_cepheus_set_up_after=5": "coll_cepheus_set_up_after is 0",
+    "coll_cepheus_min_members=9": "coll_cepheus_min_members is 2",
+    "coll_cepheus_priority=10": "coll_cepheus_priority is 95",
+    "coll_cepheus_safeguard_samples=3": "coll_cepheus_safeguard_samples is 0",
 }
 # Open MPI's remote shell, to nodes that are names on this machine.
 NODE = """#!/bin/sh
@@ -37,16 +37,16 @@ def check_of_unlike(setting, *arguments, rank=1):
 
 class UnlikeRanks(EndToEnd):
     def test_open_mpis_own_broadcast_serves_all(self):
-        for setting, line in UNLIKE.items():
+        for setting, words in UNLIKE.items():
             with self.subTest(setting):
                 run = over_fabric(*check_of_unlike(setting, "--count", 40, "--max", 100_000))
                 self.assert_ok(run)
-                self.assertEqual(run.cepheus_lines(), [f"cepheus: MPI_COMM_WORLD (4 ranks): open mpi's own algorithms: {line}"])
+                self.assertEqual([words in line for line in run.cepheus_lines()], [True], run.everything())
 
     def test_a_job_that_requires_multicast_ends(self):
         run = over_fabric(*check_of_unlike("coll=^cepheus", "--count", 40), mca=REQUIRE)
         self.assertNotEqual(run.code, 0, run.everything())
-        self.assertIn("have not loaded Cepheus", run.err)
+        self.assertIn("not loaded", run.err)
 
     def test_the_first_rank_whose_min_members_lets_it_serve_reports(self):
         run = over_fabric(*check_of_unlike("coll_cepheus_min_members=9", "--count", 40, rank=0), mca=REQUIRE)
@@ -65,7 +65,7 @@ class UnlikeRanks(EndToEnd):
             run = without_fabric(CHECK, "--count", 3, ranks=2, mca=REQUIRE,
                                  environment={"OMPI_MCA_mca_base_component_path": f"SYSTEM_DEFAULT:{scratch}"})
         self.assertNotEqual(run.code, 0, run.everything())
-        self.assertRegex(run.err, "cepheus: coll/cepheus is off: .*libcepheus-coll.so.*; install what is missing")
+        self.assertRegex(run.err, "cepheus: .*libcepheus-coll.so")
 
     def test_records_come_from_their_nodes_if_mpi_init_does_not_exchange_them(self):
         if subprocess.run(["unshare", "-u", "true"], capture_output=True).returncode != 0:
@@ -80,7 +80,7 @@ class UnlikeRanks(EndToEnd):
             nodes = {"plm_rsh_agent": shell, "orte_default_hostfile": hosts, "oob_tcp_if_include": "lo", "pmix_base_collect_data": 0}
             run = without_fabric(CHECK, "--count", 10, ranks=4, mca={**PARTED, **nodes})
         self.assert_ok(run)
-        self.assertEqual([line for line in run.cepheus_lines() if "have not loaded" in line], [])
+        self.assertEqual([line for line in run.cepheus_lines() if "not loaded" in line], [])
 
 
 if __name__ == "__main__":
