@@ -306,7 +306,7 @@ class Stream {
 constexpr int kTurns = 5;  // with and without a recorder
 constexpr wire::McstId kFirstGroup{198, 18, 0, 1};
 
-// This pause gives a host its whole burst back (live/unanswered_account.h).
+// This pause gives a host its whole burst back (live/datapath/unanswered_account.h).
 constexpr wire::Duration kRest = std::chrono::milliseconds(12);
 
 nlohmann::json measure_registration(std::size_t members, int rounds) {

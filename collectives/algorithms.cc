@@ -1,7 +1,6 @@
 #include "collectives/algorithms.h"
 
 #include <utility>
-#include <vector>
 
 #include "collectives/hosts_broadcast.h"
 #include "collectives/multicast.h"
@@ -16,20 +15,17 @@ Algorithms::Algorithms(const Team& all)
 Algorithms::~Algorithms() = default;
 
 void Algorithms::place(const Placement& placement, std::function<void()> called) {
+  if (!placement.may_multicast()) return;
   if (placement.shape == Shape::kHosts) {
     const int own = placement.host_of[static_cast<std::size_t>(all_.self())];
     hosts_ = std::make_unique<Hosts>(
         Hosts{all_.part(placement.leaders()),
               all_.part(placement.hosts[static_cast<std::size_t>(own)]), placement.host_of});
-  } else if (placement.shape != Shape::kFlat) {
-    return;
   }
   const Team& team = hosts_ ? hosts_->leaders : all_;
   if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, std::move(called));
   if (hosts_) hosts_algorithm_ = std::make_unique<HostsBroadcast>(*hosts_, multicast_.get());
 }
-
-const Team* Algorithms::inside() const { return hosts_ ? &hosts_->inside : nullptr; }
 
 Algorithm& Algorithms::begin(Payload& payload, int root, bool blocking, std::string_view why) {
   if (!hosts_algorithm_) return begin_team(multicast_.get(), why, payload, root, blocking);

@@ -2,7 +2,7 @@
 // among all ranks or, where some share a host, among one of each host. One broadcast has its turn at
 // a time, so all broadcasts share these objects.
 //
-// All calls but has_groups() are under the communicator's guard and never block.
+// All calls but has_groups() and detach() are under the communicator's guard. None blocks.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,6 @@ class Algorithms {
   void place(const Placement& placement, std::function<void()> called);
   // This rank is a member of a group, or may become one.
   bool is_member() const { return multicast_ != nullptr; }
-  // The ranks of this rank's host, its leader first; null unless some share a host.
-  const Team* inside() const;
 
   // The algorithm of a broadcast that has its turn; begins it. `why`: the reason if the ranks' places
   // rule multicast out.

@@ -107,15 +107,12 @@ class CommunicatorState {
   void count(Route route, bool blocking, const std::string& reason, const CallReport::Times& times);
 
   const Placement& placement() const { return host_discovery_.placement(); }
-  bool is_unserved() const {
-    return placement().shape == Placement::Shape::kOneHost ||
-           placement().shape == Placement::Shape::kNone;
-  }
+  bool is_unserved() const { return !placement().may_multicast(); }
 
   const Team all_;
   std::once_flag first_call_;
   HostDiscovery host_discovery_;
-  bool is_placed_ = false;  // the placement is known, and the algorithms are
+  bool is_placed_ = false;  // place() has run since the last look
   FirstCalls first_calls_;
   LookAgain look_again_;  // at the ranks' places
   bool is_logged_ = false;

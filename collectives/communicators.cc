@@ -21,9 +21,9 @@ std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 std::vector<CommunicatorState*> watched;
 std::size_t next_watched = 0;
 std::atomic<bool> is_progressed{false};
-std::atomic<int> in_flight{0};  // communicators with non-blocking broadcasts
-std::atomic<int> called{0};     // communicators that other ranks may need something of
-std::atomic<int> closing{0};  // communicators that the program has freed and that are still watched
+std::atomic<int> in_flight{0};          // communicators with non-blocking broadcasts
+std::atomic<int> called{0};             // communicators that other ranks may need something of
+std::atomic<int> freed_and_watched{0};  // communicators
 
 class ListGuard {
  public:
@@ -41,7 +41,7 @@ void release(CommunicatorState* state) {
   state->detach();
   if (!freed) return;
   host::Communicator& comm = state->comm();
-  closing.fetch_sub(1);
+  freed_and_watched.fetch_sub(1);
   host::release(comm);
 }
 
@@ -118,7 +118,7 @@ void free_communicator(CommunicatorState& state, bool is_in_progress) {
   const auto leave_to_later_calls = [&] {
     host::retain(state.comm());
     state.set_freed();
-    closing.fetch_add(1);
+    freed_and_watched.fetch_add(1);
   };
   if (is_in_progress) return leave_to_later_calls();
   // Two jobs that part: neither shall wait for the other in its MPI_Finalize.
@@ -187,7 +187,7 @@ void add_called(int communicators) { called.fetch_add(communicators); }
 
 void release_communicators() {
   Messages::free_completed();
-  if (closing.load(std::memory_order_relaxed) == 0 || !is_look_due()) return;
+  if (freed_and_watched.load(std::memory_order_relaxed) == 0 || !is_look_due()) return;
   std::vector<CommunicatorState*> gone;
   {
     const ListGuard guard;

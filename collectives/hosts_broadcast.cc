@@ -46,7 +46,6 @@ void HostsBroadcast::begin(Payload& payload, int root, bool blocking) {
   const bool small = Multicast::is_small(std::min(Multicast::unit_bytes(false), payload.bytes()));
   serves_ = &hosts_.serving[small ? 1 : 0];
   blocking_ = blocking;
-  at_ = 0;
   done_ = length_ = 0;
   error_ = Code::kDone;
   finish_inside();

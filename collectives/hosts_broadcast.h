@@ -50,11 +50,13 @@ class HostsBroadcast final : public Algorithm {
   bool is_comparable() const override { return !is_point_to_point_; }
 
  private:
-  // The root leads its host; or does not, and is of another host than this rank, or of the same.
+  // kRootLeads: the root leads its host. Otherwise, kOtherHost: this rank is on another host than
+  // the root; kCollects: on the same.
   enum class Role : std::uint8_t { kRootLeads, kOtherHost, kCollects };
+  // kClose is 0: the step behind those that a path names.
   enum class Step : std::uint8_t { kClose, kDecide, kCollect, kAcross, kSpread };
   struct Path {
-    std::array<Step, 4> steps;  // of a window
+    std::array<Step, 4> steps;  // of a window; the last one is kClose
     TeamBroadcast::Otherwise otherwise;
   };
   static const Path kPaths[3][2];

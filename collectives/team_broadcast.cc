@@ -45,7 +45,7 @@ Code TeamBroadcast::decide() {
 
 Call TeamBroadcast::next_call() const {
   const bool fabric = path_ == Path::kMulticast;
-  const std::size_t most = fabric ? Multicast::unit_bytes(small_) : Multicast::unit_bytes(false);
+  const std::size_t most = Multicast::unit_bytes(fabric && small_);
   return {&team_,
           root_,
           unit_,

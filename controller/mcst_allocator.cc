@@ -41,7 +41,7 @@ wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {
     }
   }
   return wire::unavailable("all " + std::to_string(count) + " group addresses of " +
-                           pool_.base.to_string() + "/" + std::to_string(pool_.length) +
+                           pool_.to_string() +
                            " are in use or resting: free groups or give a larger pool");
 }
 

@@ -207,10 +207,11 @@ void Registration::release(Instant now, Outbox& out) {
 
 // The next step, if all have confirmed this one.
 void Registration::go_on(Instant now, Outbox& out) {
-  if (missing_ == 0 && is_held_ && state_ == State::kRegistering) {
+  if (missing_ > 0) return;
+  if (is_held_ && state_ == State::kRegistering) {
     CEPHEUS_SITUATION("all members have confirmed before the leader's own memory");
+    return;
   }
-  if (missing_ > 0 || (is_held_ && state_ == State::kRegistering)) return;
   switch (state_) {
     case State::kRegistering:
       begin_step(now, State::kActivating, "every member confirmed", out);

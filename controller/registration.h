@@ -159,7 +159,7 @@ class Registration {
   std::size_t member_count() const { return members_.size(); }
   // What the group's ways can take, as far as switches have answered.
   const wire::MrpPath& path() const { return path_; }
-  // That of ACTIVATE and of all its repeats, so that all members begin with the same.
+  // The path in ACTIVATE and in all its repeats: all members begin with the same one.
   const wire::MrpPath& first_path() const { return first_path_; }
   // The members' answers about Membership::host_sync; they must agree.
   bool host_sync() const { return host_sync_.value_or(false); }
@@ -209,7 +209,7 @@ class Registration {
   bool is_held_ = false;
   bool knows_path_ = false;        // some switch has sent one
   wire::MrpPath path_, spread_;    // the switches' last number, and the one that members have
-  wire::MrpPath first_path_;       // that of ACTIVATE
+  wire::MrpPath first_path_;       // in ACTIVATE
   std::optional<bool> host_sync_;  // known with the first CONFIRM
   LaggingMembers suspects_;        // silent, or down
   LaggingMembers late_;            // they answer

@@ -211,7 +211,7 @@ void add_seeds(CLI::App& app, Arguments& a) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--situations", a.situations,
-                 "append to FILE which situations of the engines the seeds have met")
+                 "append each situation, and how often the seeds met it, to FILE")
       ->type_name("FILE")
       ->excludes("--seed");
   app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");

@@ -117,7 +117,8 @@ class BulkLane final : public Lane {
     bool is_announced = false;
   };
 
-  // A WRITE of which not all parts have been posted. One of them is under way.
+  // A WRITE of which not all parts have been posted. Up to kMostParts of the posted ones are under
+  // way.
   struct Parts {
     std::uint32_t slot = 0;  // of its operation
     Piece rest;

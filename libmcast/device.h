@@ -87,7 +87,7 @@ class Device {
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
   std::uint32_t max_completions() const { return max_completions_; }      // of one completion queue
 
-  // Of an emulated NIC, with this time-out code: how late it may repeat a packet.
+  // How late the device may repeat a packet with a time-out code. Only an emulated NIC reports that.
   struct Repeats {
     wire::Duration latest;
     bool ignores_code;

@@ -3,16 +3,8 @@
 #include "support/routing/kernel_route.h"
 
 namespace cepheus::mcast {
-namespace {
-
 using routing::find_route;
 using routing::interface_name;
-
-std::string to_text(const wire::Ipv4Prefix& block) {
-  return block.base.to_string() + "/" + std::to_string(block.length);
-}
-
-}  // namespace
 
 Expected<Gid> choose_by_route(std::span<const Gid> gids, const wire::Ipv4Prefix& groups) {
   const wire::Ipv4 group(groups.base.value() + 1);
@@ -37,8 +29,8 @@ Expected<Gid> choose_by_route(std::span<const Gid> gids, const wire::Ipv4Prefix&
                 "no RoCE v2 address over IPv4: give its network interface an IPv4 address");
   }
   return fail(MCAST_ERR_NO_DEVICE, "packets to groups do not leave by its interface (" + elsewhere +
-                                       "): ip route add " + to_text(groups) + " via SWITCH dev " +
-                                       interface_name(gids[0].interface));
+                                       "): ip route add " + groups.to_string() +
+                                       " via SWITCH dev " + interface_name(gids[0].interface));
 }
 
 std::string describe_way(const Gid& gid, wire::Ipv4 group) {

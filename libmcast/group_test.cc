@@ -277,7 +277,7 @@ TEST_F(GroupOverFake, SharesItsPortWithVerbsOfTheApplication) {
 }
 
 // An emulated NIC may have the manners of a NIC that repeats late.
-TEST_F(GroupOverFake, WaitsForWhatItsNicRepeatsLate) {
+TEST_F(GroupOverFake, WaitsForLateRepeatsOfItsNic) {
   const auto attributes = [this] {
     open({.time_limit_ms = 2'000});
     mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;

@@ -29,7 +29,7 @@ constexpr wire::Duration retry_time(Timers timers) {
   return code_time(timers.ack_timeout) * (kRetries + 1);
 }
 
-// kIrdma: hardware. Its driver ignores the time-out code (irdma_modify_qp_roce).
+// kIrdma: Intel's hardware. Its driver ignores the time-out code (irdma_modify_qp_roce).
 enum class NicMake : std::uint8_t { kEmulated, kSoftRoce, kIrdma, kHardware };
 
 // A link that is down for less than this ends no group: 1 to 2 s is a usual flap.
@@ -45,7 +45,7 @@ class NicTiming {
     const bool is_exact = make == NicMake::kEmulated || make == NicMake::kSoftRoce;
     latest_repeat_ = is_exact ? once : std::max<wire::Duration>(4 * once, kAdaptiveRange);
   }
-  // What the NIC itself says, instead of what is known of its make.
+  // The NIC reports its own times. They replace those of its make.
   constexpr NicTiming(const NicTiming& of_make, wire::Duration latest_repeat, bool ignores_code)
       : ignores_code_(ignores_code), timers_(of_make.timers_), latest_repeat_(latest_repeat) {}
 
@@ -54,8 +54,8 @@ class NicTiming {
   constexpr bool ignores_code() const { return ignores_code_; }
   // How late a NIC may repeat a packet for the first time. The InfiniBand specification (9.7.6.1.3)
   // allows four times the code's time. A ConnectX chooses at random from adaptive ranges of up to
-  // 4.096 s (NVIDIA, "RoCE accelerations: adaptive retransmission"). Other makes are assumed to do
-  // so, too: nothing is known of them, and one group may have NICs of several makes.
+  // 4.096 s (NVIDIA, "RoCE accelerations: adaptive retransmission"). Other hardware is assumed to do
+  // so, too: nothing is known of it, and one group may have NICs of several makes.
   constexpr wire::Duration latest_repeat() const { return latest_repeat_; }
   // The silence after which a lagging member is dead: a living one may be silent for two repeats, of
   // which the first was lost.

@@ -50,15 +50,15 @@ struct ProbeSight {
   std::uint64_t time_us = 0;
   std::uint16_t largest = 0;  // IPv4 packet that the switch takes from this host, bytes
   std::uint8_t doubts = 0;
-  std::uint8_t cores =
-      0;  // that the switch's thread may run on; 0: unknown, 255: that many or more
+  // Cores that the switch's thread may run on; 0: unknown, 255: that many or more.
+  std::uint8_t cores = 0;
   std::uint32_t lost = 0;  // frames from and to this host that full rings and queues have cost
   friend bool operator==(const ProbeSight&, const ProbeSight&) = default;
 };
 
-// What a switch does once, for the leader of a group.
+// Orders of a group's leader to its switch.
 enum class OrderKind : std::uint8_t {
-  kNone = 0,    // the leader asks for the report alone
+  kNone = 0,    // the leader requests the report alone
   kLast = 1,    // it drops the next packet of a host that ends a message
   kPacket = 2,  // ... a host's data packet: the one with that number of those that arrive, from 0
   kAck = 3,     // ... the next merged ACK to a host of all that it has sent

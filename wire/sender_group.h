@@ -14,8 +14,8 @@
 // then a MEMBER record for each receiver (wire/mrp.h), and a REGION record (wire/publication.h) for
 // each of their memory regions.
 //
-// `window` is what a source may have under way, as MrpPath's: each switch on the way of an INSTALL may
-// lower it, and hosts answer with the number that arrived.
+// `window`: packets that a source may have under way, as in MrpPath. Each switch that takes an INSTALL
+// may lower it, and hosts answer with the number that arrived.
 //
 // `share` shows without state on the way that every receiver has answered. An INSTALL begins with
 // kWholeShare. A switch that passes it on splits its share among the copies. Hosts answer with the

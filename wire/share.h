@@ -21,6 +21,8 @@ class Share {
   static constexpr std::uint64_t threshold(std::uint64_t free) {
     return dynamic_threshold(kTimes, free);
   }
+  // Limit of one user of `all` while there is no other.
+  static constexpr std::uint64_t of_one(std::uint64_t all) { return all * kTimes / (kTimes + 1); }
   // Whether the user may take more.
   bool has_space(std::uint64_t free) const { return held_ < threshold(free); }
   void add(Amount amount = 1) { held_ = static_cast<Amount>(held_ + amount); }

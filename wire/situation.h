@@ -1,11 +1,12 @@
 // Situations that simulated campaigns must meet, after CODE_PROBE of FoundationDB. A line where one
-// arises counts it in builds with assertions, and is nothing in builds without:
+// arises counts it in builds with assertions, and expands to nothing in others:
 //
 //   CEPHEUS_SITUATION("a NAK for a packet that all have acknowledged");
 //   CEPHEUS_RARE_SITUATION("a second restart during the first one's registration");
 //
-// `./run test` must meet the first kind, `./run seeds` both. The first kind is for what the short
-// seeds meet 60 times or more: so no day's seeds miss it by chance. A name stands once in the tree.
+// `./run test` must meet the first kind, `./run seeds` both. Use the first kind for situations that
+// the short seeds meet at least 60 times: then no day's seeds miss one by chance. A name stands once
+// in the tree.
 // Functions in headers can't have a situation: their copies would count apart.
 #pragma once
 
@@ -19,7 +20,7 @@ struct Situation {
   const char* name;
   const char* file;
   bool is_rare;
-  std::uint32_t met = 0;  // exact on one thread, and never 0 again on many
+  std::uint32_t met = 0;  // several threads may lose counts, but once met it is never 0
 
   void meet() noexcept {
     const std::atomic_ref<std::uint32_t> count(met);  // seeds run on several threads

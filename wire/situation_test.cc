@@ -20,7 +20,7 @@ const Situation* find(std::string_view name) {
 }
 
 TEST(Situations, AreListedBeforeTheyAreMet) {
-  if (situations().empty()) GTEST_SKIP() << "SKIPPED: built without assertions";
+  if (situations().empty()) GTEST_SKIP() << "built without assertions: ./run build has them";
   const Situation* const rare = find("the second of a test");
   ASSERT_NE(rare, nullptr);
   EXPECT_TRUE(rare->is_rare);
@@ -29,7 +29,7 @@ TEST(Situations, AreListedBeforeTheyAreMet) {
 }
 
 TEST(Situations, AreCountedWhereTheyArise) {
-  if (situations().empty()) GTEST_SKIP() << "SKIPPED: built without assertions";
+  if (situations().empty()) GTEST_SKIP() << "built without assertions: ./run build has them";
   const Situation* const first = find("the first of a test");
   const Situation* const second = find("the second of a test");
   const std::uint32_t first_before = first->met, second_before = second->met;

@@ -23,6 +23,10 @@ std::optional<Ipv4> Ipv4::parse(std::string_view dotted) {
   return Ipv4(ntohl(address.s_addr));
 }
 
+std::string Ipv4Prefix::to_string() const {
+  return base.to_string() + "/" + std::to_string(length);
+}
+
 std::optional<Ipv4Prefix> Ipv4Prefix::parse(std::string_view cidr) {
   const std::size_t slash = cidr.find('/');
   if (slash == std::string_view::npos) return std::nullopt;

@@ -86,6 +86,7 @@ struct Ipv4Prefix {
   }
   constexpr bool contains(Ipv4 a) const { return ((a.value() ^ base.value()) & mask()) == 0; }
   constexpr std::uint64_t size() const { return std::uint64_t{1} << (32 - length); }
+  std::string to_string() const;  // "198.18.0.0/15"
   static std::optional<Ipv4Prefix> parse(std::string_view cidr);
 };
 inline constexpr Ipv4Prefix kDefaultMcstPool{Ipv4(198, 18, 0, 0), 15};

@@ -136,7 +136,7 @@ class Agreement {
   bool is_answered() const { return unanswered_ == 0; }
 
  private:
-  // Of this member's groups. kFailed: stopped, and data may still arrive.
+  // Of this member's groups. kFailed: they stop, and data may still arrive.
   enum class Stage : std::uint8_t { kWhole, kFailed, kDrained };
 
   ControlMessage message(ControlMessage::Kind kind, std::uint64_t unit, std::uint64_t value) const;

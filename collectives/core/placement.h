@@ -34,6 +34,7 @@ struct Placement {
   static Placement of(const std::vector<Identity>& ranks);
 
   std::vector<int> leaders() const;
+  bool may_multicast() const { return shape == Shape::kFlat || shape == Shape::kHosts; }
   // Each rank of each communicator has a placement, so what is read no more goes: 60 bytes a rank.
   void forget_ranks();
 };

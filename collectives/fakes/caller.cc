@@ -42,6 +42,8 @@ Caller::Caller(host::Communicator& comm, int ranks_per_host)
   for (int rank = 0; rank < team_.size(); ++rank)
     ranks.push_back({static_cast<std::uint64_t>(rank / ranks_per_host), 1, 0, ""});
   const Placement placement = Placement::of(ranks);
+  const int own = placement.host_of[static_cast<std::size_t>(team_.self())];
+  leader_ = placement.hosts[static_cast<std::size_t>(own)].front();
   algorithms_.place(placement, [] {});
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,15 +57,13 @@ class Caller {
   bool close();
   const Team& team() const { return team_; }
   // The rank with the NIC of this rank's host.
-  int leader() const {
-    const Team* const inside = algorithms_.inside();
-    return inside != nullptr ? inside->rank_of(0) : team_.self();
-  }
+  int leader() const { return leader_; }
 
  private:
   Code choose_algorithm();
 
   Team team_;
+  int leader_ = 0;
   Algorithms algorithms_;
   Safeguard safeguard_;
   std::size_t comparisons_ = 0, changes_ = 0;

@@ -91,9 +91,7 @@ bool HostDiscovery::is_known_to_all() {
     return false;
   }
   const Placement placement = Placement::of(identities);
-  const bool may_multicast =
-      placement.shape == Placement::Shape::kFlat || placement.shape == Placement::Shape::kHosts;
-  if (may_multicast && !host::knows_device_memory()) return false;
+  if (placement.may_multicast() && !host::knows_device_memory()) return false;
   keep(placement);
   if (ranks_per_host == 0) {
     placement_.reason = "all ranks are on one machine, where shared memory is faster; " +

@@ -1,7 +1,7 @@
 // The end of a team's groups and messages, so that no member leaves while another waits for its
 // acknowledgement, and MPI keeps no message for a later communicator with the same context:
 //
-//   kDraining     what this member has sent may be missing somewhere
+//   kDraining     some member may lack data that this one has sent
 //   kLastReports  control messages and reports of readiness that no call has received are received:
 //                   LAST(wants report)   to each member that this one has sent a control message,
 //                                        and to each that may have reported its readiness in vain

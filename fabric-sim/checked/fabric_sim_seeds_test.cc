@@ -176,10 +176,8 @@ TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   EXPECT_GT(seen.naks, 500u);
 }
 
-const auto must_meet = [] {
-  must_meet_situations_of({"controller/", "nic-emulator/engine/", "switch-emulator/engine/"});
-  return true;
-}();
+testing::Environment* const must_meet = testing::AddGlobalTestEnvironment(
+    new SituationsAreMet({"controller/", "nic-emulator/engine/", "switch-emulator/engine/"}));
 
 }  // namespace
 }  // namespace cepheus::sim

@@ -44,7 +44,7 @@ struct SeedProgram {
     }
     app.add_option("--seed", a.seed, "run this seed only")->type_name("N");
     app.add_option("--situations", a.situations,
-                   "append to FILE which situations the seeds have met")
+                   "append each situation, and how often the seeds met it, to FILE")
         ->type_name("FILE")
         ->excludes("--seed");
     app.add_flag("--trace", a.trace, "print each event; with --seed")->needs("--seed");

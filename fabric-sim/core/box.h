@@ -11,6 +11,7 @@
 
 #include "fabric-sim/core/cable.h"
 #include "fabric-sim/core/random.h"
+#include "wire/share.h"
 
 namespace cepheus::sim {
 
@@ -35,8 +36,10 @@ struct BoxManners {
   // Source: counters.rst of mlx5 (rx_oversize_pkts_phy); DPDK drops at rxmode.mtu.
   std::uint32_t longest_frame = 0;
 
-  // Data packets of a group that wait here without a loss, as live (switch-emulator/ports/frame_queues.h).
-  std::uint32_t data_slots() const { return receive_ring * 2 / 3; }
+  // Data packets that wait here without a loss: one user's share, as in a live box.
+  std::uint32_t data_slots() const {
+    return static_cast<std::uint32_t>(wire::Share<std::uint32_t>::of_one(receive_ring));
+  }
   bool is_box() const {
     return receive_ring != 0 || transmit_ring != 0 || swaps_copies || swallows_roce ||
            longest_frame != 0;

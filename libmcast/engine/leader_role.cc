@@ -59,10 +59,10 @@ void LeaderRole::follow() {
   }
   if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason());
-  } else if (r.state() == State::kActive && group_.state() == MCAST_GROUP_REGISTERING) {
-    group_.activate(r.host_sync(), r.first_path());
-    group_.renew(r.path());
   } else if (r.state() == State::kActive) {
+    if (group_.state() == MCAST_GROUP_REGISTERING) {
+      group_.activate(r.host_sync(), r.first_path());
+    }
     group_.renew(r.path());
   }
 }

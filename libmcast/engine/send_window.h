@@ -3,9 +3,9 @@
 //
 // The switches' number comes with ACTIVATE, and may be renewed. Long messages go in portions, which
 // all members compute by the first number. NICs request an acknowledgement with the last packet of a
-// message at the latest. So at least two portions fill the window: one is under way while the other
-// is acknowledged. They are short enough for the windows of ways that lose packets. Without a number
-// there is no limit.
+// message at the latest. So a portion is at most half of the window: one is under way while another
+// is acknowledged. It has at most kLongestPortion packets, because losses make later windows small.
+// Without a number there is no limit.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class SendWindow {
   void drop() { under_way_ = 0; }
 
  private:
-  static constexpr std::uint32_t kLongestPortion = 64;
+  static constexpr std::uint32_t kLongestPortion = 64;  // packets
 
   std::uint32_t first_ = 0, limit_ = 0;
   std::uint64_t under_way_ = 0;

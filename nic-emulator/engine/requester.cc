@@ -180,9 +180,9 @@ void Requester::spend_retry() {
 
 void Requester::on_timer(Instant now) {
   if (waits_for_receiver_) {
-    if (now >= rnr_deadline_) waits_for_receiver_ = false;
-    if (!waits_for_receiver_ && una_ == next_)
-      CEPHEUS_SITUATION("an RNR wait ends with nothing in flight");
+    if (now < rnr_deadline_) return;
+    waits_for_receiver_ = false;
+    if (una_ == next_) CEPHEUS_SITUATION("an RNR wait ends with nothing in flight");
     return;
   }
   if (now < ack_deadline_) return;

@@ -1,9 +1,9 @@
-// A mutex that is locked around fork(), so that the child finds its data consistent.
+// A mutex that is locked around fork(), so that a child finds its data consistent if it can.
 //
 // A signal handler may call fork(), and may have interrupted the very thread that holds the mutex;
 // a handler of SIGSEGV that starts a debugger does so. That thread must not wait for itself, nor
 // for a thread that waits for it. Then the process is copied in the middle of a change. The child
-// has no device, so it needs no consistent one.
+// has no device, so it uses none of that data.
 #pragma once
 
 #include <sched.h>

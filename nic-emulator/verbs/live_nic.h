@@ -157,7 +157,7 @@ class LiveNic {
   void take_down();
   void flush_output(Instant now);
 
-  // Drives the engine, and perhaps sleeps on the port: one sleeper a port.
+  // The driver of the engine. It may sleep on the port, which has one sleeper at a time.
   enum class Driver : std::uint8_t {
     kNone,          // there is no thread, or it shall end
     kThread,        // the thread is awake, or sleeps without the port
@@ -208,9 +208,9 @@ class LiveNic {
   std::uint64_t delivered_ = 0;            // completions, of all time
   Instant fabric_check_{};                 // time of the program's next check of the fabric
 
-  // Written under mutex_. The thread leaves the NIC to the program, and then reads the number; an
-  // arming program does it the other way round. So the program kicks a thread that has left the
-  // NIC to it, or the thread sees the armed queue.
+  // Written under mutex_, once the thread runs. The thread writes driver_ and then reads
+  // armed_queues_. An arming program writes armed_queues_ and then reads driver_. So the program
+  // kicks a thread that has left it the NIC, or the thread sees the armed queue.
   std::atomic<Driver> driver_{Driver::kNone};
   std::atomic<int> armed_queues_{0};
   ObjectCounts objects_;

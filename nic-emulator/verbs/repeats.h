@@ -1,5 +1,5 @@
-/* How late the emulated NIC may repeat a packet, which depends on the make whose manners it has
- * (CEPHEUS_NIC_PROFILE). Verbs have no call for it.
+/* How late the emulated NIC may repeat a packet. That depends on its make (CEPHEUS_NIC_PROFILE).
+ * Verbs have no call for it.
  *
  * libcepheus-roce.so exports it; users find it with dlsym(RTLD_DEFAULT, ...). */
 #pragma once

@@ -99,7 +99,7 @@ bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
   const bool has_slept = port_->sleep(most);
   const std::scoped_lock lock(mutex_);
   drive_.polled(wire::monotonic_now());  // in advance, so that the thread does not interfere
-  driver_ = Driver::kProgram;
+  pass(Driver::kProgramOnPort, Driver::kProgram);
   if (!is_abandoned()) port_->withdraw();
   return has_slept;
 }

@@ -41,8 +41,13 @@ double seconds_of(Clock::time_point t) {
   return std::chrono::duration<double>(t.time_since_epoch()).count();
 }
 
-void await_file(const std::string& file) {
-  while (!std::filesystem::exists(file)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+// The test that starts this program bounds the wait.
+template <typename Meanwhile>
+void await_file(const std::string& file, Meanwhile meanwhile) {
+  while (!std::filesystem::exists(file)) {
+    meanwhile();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 enum class What { kRead, kWrite, kFlush };
@@ -81,7 +86,7 @@ class User {
     if (!may_flush_ && !flush()) return 1;  // other users' writes are on disks
     if (!settings_.idle_until.empty()) {
       print({{"event", "idle"}});
-      await_file(settings_.idle_until);
+      await_file(settings_.idle_until, [] {});
     }
     last_ack_ = Clock::now();
     while (!is_enough()) {
@@ -127,10 +132,7 @@ class User {
 
   bool flush_on_file() {
     print({{"event", "written"}});
-    while (!std::filesystem::exists(settings_.flush_when)) {
-      print_status(Clock::now());
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
+    await_file(settings_.flush_when, [this] { print_status(Clock::now()); });
     return flush();
   }
 
@@ -349,7 +351,7 @@ int main(int argc, char** argv) {
   }
   if (!settings.linger_until.empty()) {
     std::cout << json{{"event", "lingers"}} << std::endl;
-    await_file(settings.linger_until);
+    await_file(settings.linger_until, [] {});
   }
   cepheus_volume_close(volume);  // it may call back until here
   return result;

@@ -77,10 +77,10 @@ void Writer::on_copied(Instant now, std::uint64_t attempt, Members failed, Write
   if (op != nullptr) {
     const auto chunk = static_cast<std::uint32_t>(op->io.offset / settings_.geometry.chunk);
     op->state = OpState::kFree;
-    if (failed.has(op->replica)) CEPHEUS_SITUATION("the source of a copy fails");
-    if (!failed.has(op->replica) && !failed.empty())
-      CEPHEUS_RARE_SITUATION("a target of a copy fails");
-    if (!failed.has(op->replica)) {
+    if (failed.has(op->replica)) {
+      CEPHEUS_SITUATION("the source of a copy fails");
+    } else {
+      if (!failed.empty()) CEPHEUS_RARE_SITUATION("a target of a copy fails");
       for (const unsigned r : op->targets - failed) {
         if (peers_[r].has_todo) peers_[r].todo.clear(chunk);
       }

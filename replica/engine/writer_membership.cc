@@ -1,16 +1,17 @@
 // The members of a volume: promises, configurations, groups. Five situations change them:
 //
 //   situation                    the writer                                     entrance
-//   it claims the volume         waits until all members of the last            on_promise,
+//   the writer claims the volume waits until all members of the last            on_promise,
 //                                configuration have promised; then continues    try_to_begin
 //                                from it, or ends: data is lost, or another
 //                                writer had the volume
 //   a replica knows another      claims again while it has no volume; is        on_refusal
 //   writer's claim               fenced if a member refuses; evicts any other
-//                                replica, and claims again if that lasts
-//   a member goes                continues with the others and records that;    evict
-//                                as its own successor without the last one, or
-//                                if the last configuration is not on record yet
+//                                replica, and claims again if refusals last
+//   a member is lost             continues with the others and records that;    evict
+//                                begins again if it was the last member, or if
+//                                a growth that the writer found is not on
+//                                record yet
 //   a replica returns            copies what it lacks, one replica at a time    keep_group,
 //                                                                               on_formed
 //   the group fails              forms it anew without the suspects             on_group_failed
@@ -91,9 +92,11 @@ std::optional<Config> Writer::find_last() const {
   const Members here = promised();
   Config last = latest();
   for (;;) {
-    if (!here.includes(last.members))
+    if (last.members.empty()) return std::nullopt;
+    if (!here.includes(last.members)) {
       CEPHEUS_SITUATION("a successor waits for members of the latest configuration");
-    if (last.members.empty() || !here.includes(last.members)) return std::nullopt;
+      return std::nullopt;
+    }
     const Config* before = nullptr;
     for (const unsigned r : last.members) {
       const Config& config = peers_[r].config;
@@ -228,8 +231,10 @@ void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, Wri
     if (peer.refused_since == Instant{}) peer.refused_since = now;
     const bool is_old = now >= peer.refused_since + 2 * settings_.silence;
     evict(now, replica, out);
-    if (is_old) CEPHEUS_RARE_SITUATION("a claim that nobody pursues is outbid");
-    if (is_old) start_again(now, answer.promised, out);
+    if (is_old) {
+      CEPHEUS_RARE_SITUATION("a claim that nobody pursues is outbid");
+      start_again(now, answer.promised, out);
+    }
   }
 }
 
@@ -395,8 +400,10 @@ void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out
     if (!peer.is_syncing || peer.has_todo) continue;
     peer.has_todo = true;
     peer.todo = lacking_marks(peer);
-    if (peer.is_fresh) CEPHEUS_SITUATION("a new disk is copied everything");
-    if (peer.is_fresh) peer.todo.set_all();
+    if (peer.is_fresh) {
+      CEPHEUS_SITUATION("a new disk is copied everything");
+      peer.todo.set_all();
+    }
   }
   advance(now, out);
 }

@@ -46,7 +46,8 @@ bool send_without_data(Call& call, const OneSource& group, PathNo to, const Grou
                        Psn psn);
 // Passes a CNP to the source.
 void send_cnp(Call& call, const OneSource& group, const GroupPacket& packet);
-// A CNP from the switch itself to the source, for a mark that an absorbed acknowledgement echoed.
+// A CNP from the switch itself to the source: for a mark that an absorbed acknowledgement echoed, or
+// by the leader's order. `kind`: its counter.
 void make_cnp(Call& call, const OneSource& group, Counter kind);
 
 // Emits a packet of the switch itself; fills in its Ethernet addresses.

@@ -215,8 +215,8 @@ std::optional<Psn> HostSync::first_outstanding(const OneSource& group, PathNo /*
 bool HostSync::is_of_last_source(const Call& call, const OneSource& group, PathNo path,
                                  Psn psn) const {
   const Path& from = group.tree.paths[path];
-  return call.rules().handover_rnr && from.is_host && path == group.turn.previous() &&
-         before(psn, group.turn.base()) && group.turn.acked(path) == group.turn.base() - 1;
+  return call.rules().handover_rnr && from.is_host && before(psn, group.turn.base()) &&
+         group.turn.acked(path) == group.turn.base() - 1;
 }
 
 }  // namespace cepheus::fabric

@@ -1,5 +1,5 @@
 // Finds the turn of a packet: admits a new source, holds the gate before it, and numbers its
-// packets (docs/protocol.md, "Changing the source").
+// packets by one of two methods (docs/protocol.md, "Changing the source").
 //
 // A turn is one source's run of messages, named by (source IP, base). The kind of its path
 // determines how data of a new turn is recognised:
@@ -49,8 +49,8 @@ class Numbering {
   // not `psn`.
   virtual std::optional<Psn> first_outstanding(const OneSource& group, PathNo path,
                                                Psn psn) const = 0;
-  // Whether a sequence NAK for `psn`, the group's, comes from the last turn's source, which accepts
-  // nothing before it has set its PSNs.
+  // Whether a sequence NAK for `psn`, the group's, shows that the last turn's source has not set its
+  // PSNs yet. Precondition: `path` is that source's.
   virtual bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
                                  Psn psn) const = 0;
 };

@@ -4,7 +4,6 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/one_source.h"
-#include "wire/times.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -104,13 +103,13 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
     const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
     const Instant since = pause == nullptr ? last_ : std::max(last_, pause->until());
     Duration wait = is_patient_ ? path.trip.wait(least) : path.trip.first_wait(least);
-    // Round trips contain a queue that is no longer than a measured one. As many packets that come
-    // much faster have a longer queue.
-    const bool is_longer = distance(min, newest_) > path.at_once ||
-                           (burst_ && burst_->end - burst_->begin < path.took / 2);
-    if (is_patient_ && burst_ && is_longer && path.answered <= burst_->begin) {
-      const Duration queue = kSlowerReceiver * (burst_->end - burst_->begin);
-      wait = std::max(wait, std::min(queue, kLongestSilence));
+    if (is_patient_ && burst_ && path.answered <= burst_->begin) {
+      // Round trips contain a queue that is no longer than a measured one. As many packets that come
+      // much faster have a longer queue.
+      const Duration filled = burst_->end - burst_->begin;
+      if (distance(min, newest_) > path.at_once || filled < path.took / 2) {
+        wait = std::max(wait, std::min<Duration>(kSlowerReceiver * filled, kLongestSilence));
+      }
     }
     due = std::min(due, since + wait);
   }

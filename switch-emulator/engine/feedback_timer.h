@@ -73,7 +73,7 @@ class FeedbackTimer {
   struct PathTimer {
     RoundTrip trip;
     RoundTrip to_source;       // while the source is behind this path
-    Instant answered{};        // when it last said what it has
+    Instant answered{};        // its last acknowledgement or NAK
     bool is_unready = false;   // it answered RNR, and the source has not repeated the packet since
     bool is_proven = false;    // it has acknowledged a packet
     std::int32_t at_once = 0;  // most packets that a measured answer has acknowledged, of late

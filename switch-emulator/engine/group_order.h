@@ -1,5 +1,6 @@
-// What a group's leader has ordered by PROBE, and what followed it (docs/protocol.md, "Probes"). It
-// hurts the leader's own group alone: a drop as a loss on the source's link does, a CNP as a queue.
+// An order of a group's leader, sent by PROBE, and its effects (docs/protocol.md, "Probes"). Only the
+// leader's own group suffers: a drop resembles a loss on the source's link, a CNP resembles a mark in
+// a queue.
 #pragma once
 
 #include <algorithm>

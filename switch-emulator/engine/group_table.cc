@@ -67,10 +67,9 @@ std::uint32_t GroupTable::share_of(PortId port, bool is_in_use) const {
   constexpr std::uint32_t kLeastShare = 16;
   constexpr std::uint32_t kWholeShare = 128;  // half of a larger part stays free for repeats
   if (!config_.rules.announced_window) return 0;
-  std::uint32_t frames = config_.ports[port.value()].most_waiting();
-  if (frames == 0 || (config_.data_slots != 0 && config_.data_slots < frames)) {
-    frames = config_.data_slots;
-  }
+  wire::MrpPath queue{0, config_.ports[port.value()].most_waiting()};
+  queue.narrow({0, config_.data_slots});
+  const std::uint32_t frames = queue.window;
   const std::uint32_t groups = in_use_over_port_[port.value()] + (is_in_use ? 0 : 1);
   const std::uint32_t part = frames / parts_for(groups);
   return std::max({part / 2, std::min(part, kWholeShare), std::min(frames, kLeastShare)});

@@ -1,12 +1,9 @@
 #include "switch-emulator/engine/naks.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace cepheus::fabric {
-
-constexpr wire::Duration kShortPause = std::chrono::microseconds(10);  // of a switch's own request
 
 void Naks::reset() {
   held_ = 0;
@@ -39,7 +36,7 @@ std::optional<Nak> Naks::take_due(wire::Instant now, wire::Psn min, bool from_sl
   const Nak nak = waiting_[0];
   const bool is_again = is_sent(nak.psn);
   const wire::Duration pause = nak.pause();
-  const bool is_paused = pause > kShortPause || (is_again && sent_->is_paused);
+  const bool is_paused = pause > Nak::request(nak.psn).pause() || (is_again && sent_->is_paused);
   sent_ = Sent{nak.psn,  is_again ? sent_->naks + 1 : 1, is_again ? sent_->first : now, now, pause,
                is_paused};
   if (!nak.rnr) last_sequence_ = nak.psn;

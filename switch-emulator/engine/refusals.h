@@ -3,7 +3,6 @@
 #pragma once
 
 #include "switch-emulator/engine/one_source.h"
-#include "wire/extension_headers.h"
 
 namespace cepheus::fabric {
 

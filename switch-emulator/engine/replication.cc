@@ -117,7 +117,6 @@ bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
 std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
                        bool repeat, const Copies& copies) {
   const bool to_all = group.turn.goes_to_all(call.now, call.config.gate_age, repeat);
-  const bool is_as_it_is = copies.kind == Copies::Kind::kAsItIs;
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
@@ -128,9 +127,8 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
       group.evidence[i].unanswered.note(call.now);
       if (!group.turn.awaits_handover()) group.feedback_timer->on_repeat(i);
     }
-    const bool is_sent = is_as_it_is || !path.is_host
-                             ? send_data(call, group, i, packet, psn)
-                             : send_to_host(call, group, copies, i, packet, psn);
+    const bool is_sent = path.is_host ? send_to_host(call, group, copies, i, packet, psn)
+                                      : send_data(call, group, i, packet, psn);
     group.stats.copies += is_sent;
   }
   return wanted;

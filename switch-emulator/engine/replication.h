@@ -23,7 +23,8 @@ struct Copies {
   bool is_checked() const { return kind == Kind::kAddressed || kind == Kind::kAnnounced; }
 };
 
-// Handles data of an active group; the frame's ICRC has been checked.
+// Handles a SEND of an active group; the frame's ICRC has been checked. WRITEs go to
+// replicate_write().
 void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies = {});
 // The same for an RDMA WRITE, by the group's write mode (docs/protocol.md, "Multicast WRITE").
 void replicate_write(Call& call, OneSource& group, const GroupPacket& packet);

@@ -45,7 +45,7 @@ struct Switch::State {
   void on_frame(Call& call, const Frame& frame);
   void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
   GroupEntry* find_active(Call& call, McstId id);
-  bool is_dropped_on_request(Call& call, const Group& group, const wire::RoceHeaders& headers);
+  bool take_by_order(Call& call, const Group& group, const wire::RoceHeaders& headers);
   void take_trunks(Call& call);
 
   SwitchConfig config;
@@ -159,9 +159,10 @@ GroupEntry* Switch::State::find_active(Call& call, McstId id) {
   return entry;
 }
 
-// Whether the group's leader wanted this packet dropped. Precondition: it has ordered something.
-bool Switch::State::is_dropped_on_request(Call& call, const Group& group,
-                                          const wire::RoceHeaders& headers) {
+// Counts the packet for the leader's report, and samples the members' rings. True: the leader has
+// ordered its drop. Precondition: call.order.
+bool Switch::State::take_by_order(Call& call, const Group& group,
+                                  const wire::RoceHeaders& headers) {
   const wire::OpcodeInfo& info = wire::opcode_info(headers.bth.opcode);
   if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
     if (headers.aeth.is_sequence_nak()) call.order->on_nak(call.now);
@@ -188,7 +189,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
   groups.note_use(call.now, *entry);
   call.order = entry->order.get();
-  if (call.order != nullptr && is_dropped_on_request(call, group, *headers)) {
+  if (call.order != nullptr && take_by_order(call, group, *headers)) {
     return call.count(Counter::kDropDataOnRequest);
   }
   // Accepted packets show that the leader only lost its link for a moment. Packets of a link that

@@ -158,7 +158,7 @@ TEST_F(TurnTest, KeepsItsSourceWhenPathsGetOtherNumbers) {
   EXPECT_TRUE(turn_.is_finished());
 }
 
-TEST_F(TurnTest, PassesANakWithItsAcknowledgement) {
+TEST_F(TurnTest, HoldsANakUntilAllHaveThePacketsBeforeIt) {
   begin(0);
   for (int psn = 0; psn < 4; ++psn) data(psn);
   ack(1, 3);

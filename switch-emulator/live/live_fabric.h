@@ -5,7 +5,7 @@
 //     (*fabric)->run();                       // until stop()
 //
 // Clients attach at the socket (ports/host_port.h); administrators send requests to <socket>.ctl
-// (live/control_protocol.h).
+// (live/status/control_protocol.h).
 #pragma once
 
 #include <functional>

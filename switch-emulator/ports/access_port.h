@@ -50,7 +50,7 @@ class AccessPort {
   virtual void reclaim() = 0;
   // Number of delivered frames that reclaim() may still have to free.
   virtual std::uint32_t unread() const = 0;
-  // Of the ring or queue towards the host: the part that is full now, percent.
+  // Percent of the ring or queue towards the host that is full now.
   virtual std::uint8_t fill() const = 0;
   // The client's violation of the medium's rules, if any: the caller counts it and closes the port.
   virtual std::optional<PortCounter> offence() const = 0;

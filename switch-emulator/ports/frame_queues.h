@@ -30,7 +30,9 @@ class FrameQueues {
   }
 
   // Frames that one queue alone may have.
-  std::uint32_t share_of_one() const { return static_cast<std::uint32_t>(nodes_.size() * 2 / 3); }
+  std::uint32_t share_of_one() const {
+    return static_cast<std::uint32_t>(wire::Share<std::uint32_t>::of_one(nodes_.size()));
+  }
   std::uint32_t waiting() const { return static_cast<std::uint32_t>(nodes_.size()) - free_count_; }
   // False if the queue has its share.
   bool has_space(const Queue& queue) const { return queue.share_.has_space(free_count_); }

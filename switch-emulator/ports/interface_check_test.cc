@@ -127,6 +127,9 @@ TEST(InterfaceCheck, SwitchesOffWhatJoinsUdpPackets) {
   EXPECT_EQ(check().seen, "no offload joins UDP packets");
   ASSERT_TRUE(Offloads("port").set("rx-gro", true));
   ASSERT_TRUE(Offloads("port").set("rx-udp-gro-forwarding", true));
+  Machine only_looks;
+  only_looks.may_set = false;
+  EXPECT_EQ(check_interface("port", kPacket, only_looks)[2].verdict, kDoubtful);
   const InterfaceCheck found = check();
   EXPECT_EQ(found.verdict, kGood);
   EXPECT_EQ(found.seen, "switched off: rx-udp-gro-forwarding");
@@ -144,7 +147,7 @@ TEST(InterfaceCheck, ReadsTheQueueDiscipline) {
   const auto network = TestVeth::make(kPacket);
   if (!network) GTEST_SKIP() << network.error().text;
   EXPECT_EQ(check_interface("port", kPacket)[4].seen, "queue discipline noqueue");
-  if (!TestVeth::stop_link()) GTEST_SKIP() << "tc(8) or its token bucket is missing";
+  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
   EXPECT_EQ(check_interface("port", kPacket)[4].seen, "queue discipline tbf");
 }
 

@@ -52,7 +52,8 @@ class InterfaceDriver {
   // Whether a quarter of the ring to be sent is full: a sender with congestion control slows down
   // before the ring is full.
   virtual bool is_filling() const = 0;
-  // The part of that ring that is full, percent; as exact as the driver can tell. For occasional use.
+  // Percent of that ring that is full. A driver that only knows is_filling() answers 25 for a quarter
+  // or more. For occasional use.
   virtual std::uint8_t fill() const { return is_filling() ? 25 : 0; }
 };
 

@@ -68,13 +68,11 @@ wire::Result<void> OneArmedInterface::open_ports(wire::Instant now) {
 
 wire::Result<void> OneArmedInterface::check_forwarding() {
   if (!next_hops_->forwards(config_.groups)) return {};
-  const std::string block =
-      config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
   return wire::unavailable("this machine routes packets from interface " + config_.interface +
                            ", and would send the groups' packets back into the network beside the "
                            "switch; ip route add blackhole " +
-                           block + ", or sysctl net.ipv4.conf." + config_.interface +
-                           ".forwarding=0");
+                           config_.groups.to_string() + ", or sysctl net.ipv4.conf." +
+                           config_.interface + ".forwarding=0");
 }
 
 wire::Result<void> OneArmedInterface::look() {

@@ -260,17 +260,17 @@ std::uint32_t PacketSocket::take_back_pending() {
 }
 
 // The kernel sends in order, so all later frames are in the ring as well.
-bool PacketSocket::is_filling() const {
-  const std::uint32_t status = load_status(tx_.slot(tx_.before(kSendSlots / 4)));
+bool PacketSocket::is_queued(std::uint32_t back) const {
+  const std::uint32_t status = load_status(tx_.slot(tx_.before(back)));
   return (status & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING)) != 0;
 }
+
+bool PacketSocket::is_filling() const { return is_queued(kSendSlots / 4); }
 
 std::uint8_t PacketSocket::fill() const {
   std::uint32_t queued = 0;
   for (std::uint32_t step = kSendSlots; step != 0; step /= 2) {
-    if (queued + step > kSendSlots) continue;
-    const std::uint32_t status = load_status(tx_.slot(tx_.before(queued + step)));
-    if ((status & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING)) != 0) queued += step;
+    if (queued + step <= kSendSlots && is_queued(queued + step)) queued += step;
   }
   return static_cast<std::uint8_t>(queued * 100 / kSendSlots);
 }

@@ -80,7 +80,8 @@ class PacketSocket final : public InterfaceDriver {
   wire::Result<void> bind_to(const std::string& interface, Filter filter);
   wire::Result<void> map_rings(std::uint32_t largest_frame);
   std::uint32_t take_back_pending();
-  void set_priority(std::uint8_t tos);  // of frames that are queued from now on
+  bool is_queued(std::uint32_t back) const;  // the frame so many slots before the next
+  void set_priority(std::uint8_t tos);       // of frames that are queued from now on
 
   UniqueFd fd_;
   std::string interface_;

@@ -84,7 +84,7 @@ void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descripto
 bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame);
 
 // Reasons to wake a sleeper. The switch sleeps for frames only: it drops frames rather than wait
-// for a receiver, or looks at its ring from time to time (live/last_hop.h). No sender stays without
+// for a receiver, or looks at its ring from time to time (live/datapath/last_hop.h). No sender stays without
 // slots (EgressShare). So a release needs no doorbell.
 enum WakeReason : std::uint32_t {
   kWakeOnFrames = 1,

@@ -343,10 +343,12 @@ TEST_F(WirePortTest, MarksCopiesWhileItsRingFills) {
     flush();
     return counted(PortCounter::kMarkedByFill);
   };
+  EXPECT_EQ(port.fill(), 0u);
   EXPECT_EQ(send(wire::Ecn::kEct0), 0u);
   for (std::uint32_t n = 0; n < PacketSocket::kSendSlots / 2; ++n) send(wire::Ecn::kNotCapable);
   EXPECT_EQ(counted(PortCounter::kMarkedByFill), 0u);
   EXPECT_EQ(send(wire::Ecn::kEct0), 1u);
+  EXPECT_GE(port.fill(), 25u);
   ASSERT_TRUE(TestVeth::resume_link());
 }
 

@@ -56,9 +56,8 @@ InterfaceCheck check_cores() {
 // The kernel of a one-armed box must not send groups' packets on.
 void check_routing(Checks& checks, const net::Topology& topology) {
   const auto hops = fabric::NextHops::open(topology.one_armed);
-  if (!hops) return;  // the interface's own check says why
-  const std::string block =
-      topology.mcst_pool.base.to_string() + "/" + std::to_string(topology.mcst_pool.length);
+  if (!hops) return;  // the interface's own check names the reason
+  const std::string block = topology.mcst_pool.to_string();
   if (!(*hops)->forwards(topology.mcst_pool)) {
     checks.add(topology.one_armed, {"routing", kGood, "the kernel does not route " + block, ""});
   } else {

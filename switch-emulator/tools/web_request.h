@@ -32,7 +32,7 @@ class WebRequests {
   std::optional<HttpRefusal> refuse(const httplib::Request& request) const;
   std::optional<HttpRefusal> refuse_reading(const httplib::Request& request) const;
   // Translates POST /link and POST /kill into the control socket's requests
-  // (live/control_request.h).
+  // (live/control/control_request.h).
   Answerable<nlohmann::json> link_request(const httplib::Request& request) const;
   Answerable<nlohmann::json> kill_request(const httplib::Request& request) const;
 

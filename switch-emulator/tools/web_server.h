@@ -1,5 +1,5 @@
 // A fabric in a browser: one page without external resources, updated by server-sent events
-// (live/fabric_view.h).
+// (live/status/fabric_view.h).
 //
 //   GET /  /page.css  /page.js      the page
 //   GET /view.json                  one view

@@ -110,11 +110,11 @@ def mounted_and_mute(directory, user):
     try:
         device = os.open("/dev/fuse", os.O_RDWR)
     except OSError as error:
-        raise unittest.SkipTest(f"SKIPPED: {error}") from error
+        raise unittest.SkipTest(f"SKIPPED: {error}: modprobe fuse, and run the test as root") from error
     options = f"fd={device},rootmode=40000,user_id={user.pw_uid},group_id={user.pw_gid},allow_other"
     if libc.mount(b"mute", bytes(directory), b"fuse", 0, options.encode()) != 0:
         os.close(device)
-        raise unittest.SkipTest(f"SKIPPED: can't mount: {os.strerror(ctypes.get_errno())}")
+        raise unittest.SkipTest(f"SKIPPED: can't mount: {os.strerror(ctypes.get_errno())}; run the test as root, in a privileged container")
     # The answer to FUSE_INIT. Later requests are read, but get no answer: not even SIGKILL ends a process that waits for one.
     _, _, unique = struct.unpack_from("IIQ", os.read(device, 65536))
     os.write(device, struct.pack("IiQII", 80, 0, unique, 7, 31) + bytes(56))

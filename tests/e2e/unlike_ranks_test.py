@@ -71,7 +71,7 @@ class UnlikeRanks(EndToEnd):
         if subprocess.run(["unshare", "-u", "true"], capture_output=True).returncode != 0:
             self.skipTest("SKIPPED: unshare -u is not permitted, so there are no two nodes: run the test as root")
         if "(Open MPI) 4." not in subprocess.run(["mpirun", "--version"], text=True, capture_output=True, check=True).stdout:
-            self.skipTest("SKIPPED: the launcher's settings here are those of Open MPI 4")
+            self.skipTest("SKIPPED: this test sets up the launcher of Open MPI 4: run it there, as on Debian 12")
         with tempfile.TemporaryDirectory(prefix="cepheus-nodes-") as scratch:
             shell, hosts = (pathlib.Path(scratch) / name for name in ("shell", "hosts"))
             shell.write_text(NODE)

@@ -142,7 +142,7 @@ def why_no_browser():
     try:
         browser(1280, False).quit()
     except WebDriverException as reason:
-        return f"the browser does not start here: {reason.msg}"
+        return f"the browser does not start here: {reason.msg}; start chromium --headless by hand to see why"
     return None
 
 

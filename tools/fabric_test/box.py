@@ -5,8 +5,8 @@ import subprocess
 
 SWITCH = None  # cepheus-switch's path
 SECONDS = 60
-# A check's name (ports/interface_check.h): its cause.
-CAUSES = {"roce": "roce-on", "mtu": "mtu-box", "interface": "no-interface", "cores": "few-cores"}  # of others the same
+# Each check's name (ports/interface_check.h), and its cause where that has another name.
+CAUSES = {"roce": "roce-on", "mtu": "mtu-box", "interface": "no-interface", "cores": "few-cores"}
 
 
 def finding(name, good, seen, cause="", todo="", **data):
@@ -15,12 +15,13 @@ def finding(name, good, seen, cause="", todo="", **data):
 
 def examine(topology, show):
     """The findings of `cepheus-switch --check`, a step for each."""
+    run = None
     try:
         run = subprocess.run([SWITCH, "--check", "--topology", topology], text=True, capture_output=True, stdin=subprocess.DEVNULL,
                              timeout=SECONDS, check=False)
         checks = json.loads(run.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as why:
-        text = run.stderr.strip() if "run" in locals() and run.stderr.strip() else str(why)
+        text = (run is not None and run.stderr.strip()) or str(why)
         findings = [finding("box", False, f"cepheus-switch can't check this machine: {text}", "no-switch",
                             f"cepheus-switch --check --topology {topology}; is the file there, and readable?")]
     else:

@@ -1,5 +1,5 @@
-// What the emulated NIC has instead of a kernel interface: UDP datagrams, unreliable datagrams of
-// RoCE, and its counters (nic-emulator/verbs/datagram.h). Its functions are looked up at run time:
+// The emulated NIC's replacement for a kernel interface: UDP datagrams, unreliable datagrams of RoCE,
+// and its counters (nic-emulator/verbs/datagram.h). Its functions are looked up at run time:
 // the program is linked to plain libibverbs.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,12 +24,13 @@ namespace cepheus::fabric_test {
 
 using Payload = std::vector<std::uint8_t>;
 
-inline std::optional<Payload> from_hex(const std::string& text) {
+inline Payload from_hex(const std::string& text) {
+  if (text.size() % 2 != 0) throw std::invalid_argument("hex digits come in pairs");
   Payload bytes;
   for (std::size_t at = 0; at + 1 < text.size(); at += 2) {
     bytes.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(at, 2), nullptr, 16)));
   }
-  return text.size() % 2 == 0 ? std::optional(bytes) : std::nullopt;
+  return bytes;
 }
 
 inline std::string to_hex(const std::uint8_t* bytes, std::size_t size) {

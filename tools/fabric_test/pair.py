@@ -83,7 +83,7 @@ def ack(ladder, pair):
 
 
 class Queues:
-    """Probes beside a burst wait in the queues that it fills: their answers are late by so much."""
+    """A burst fills queues on the way. Probes beside it wait there, so their answers are late by the queues' delay."""
 
     def __init__(self, pair):
         self.pair, self.latest = pair, None
@@ -198,12 +198,12 @@ def psns(ladder, pair):
 def await_rnr_naks(pair, before):
     """Until the switch has seen enough of them, or the NIC has given up."""
     if pair.helper.is_emulated:  # its program is busy with the message, and can't ask
-        return time.sleep(RNR_NAKS * RNR_US * 2e-6)
+        time.sleep(RNR_NAKS * RNR_US * 2e-6)
+        return
     give_up = time.monotonic() + RNR_SECONDS
     while not select.select([pair.helper.process.stdout], [], [], RNR_US * 1e-6)[0] and time.monotonic() < give_up:
         if pair.order(peer.REPORT_ALONE)["rnrs"] - before & 0xFFFF >= RNR_NAKS:
-            return None
-    return None
+            return
 
 
 def rnr(ladder, pair):

@@ -31,6 +31,7 @@
 #include <iostream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -342,7 +343,11 @@ struct Command {
   Act act;
 };
 
-std::size_t bytes_of(const std::string& word) { return std::min(std::stoul(word), kBuffer); }
+std::size_t bytes_of(const std::string& word) {
+  const std::size_t bytes = std::stoul(word);
+  if (bytes > kBuffer) throw std::out_of_range("a message has at most 8388608 bytes");
+  return bytes;
+}
 unsigned number(const std::string& word) { return static_cast<unsigned>(std::stoul(word)); }
 int integer(const std::string& word) { return std::stoi(word); }
 
@@ -362,12 +367,10 @@ constexpr Command kCommands[] = {
     {"take", 1, [](Pair& p, const Words& w) { p.take(integer(w[0])); }},
     {"put", 4,
      [](Pair& p, const Words& w) {
-       p.put(std::stoul(w[0]), w[1].c_str(), number(w[2]), from_hex(w[3]).value_or(Payload{}));
+       p.put(std::stoul(w[0]), w[1].c_str(), number(w[2]), from_hex(w[3]));
      }},
     {"datagram", 3,
-     [](Pair& p, const Words& w) {
-       p.send_datagram(w[0].c_str(), number(w[1]), from_hex(w[2]).value_or(Payload{}));
-     }},
+     [](Pair& p, const Words& w) { p.send_datagram(w[0].c_str(), number(w[1]), from_hex(w[2])); }},
 };
 
 void obey(Pair& pair, const std::string& line) {

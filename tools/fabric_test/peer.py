@@ -49,7 +49,11 @@ class Service:
         with contextlib.suppress(OSError, ValueError, UnusablePair), line, line.makefile("rw", encoding="utf-8") as stream, \
                 contextlib.ExitStack() as stack:
             line.settimeout(ANSWER_SECONDS)
-            helper = Helper(self.device)
+            try:
+                helper = Helper(self.device)
+            except UnusablePair as why:
+                print(json.dumps({"failed": str(why)}), file=stream, flush=True)
+                return
             stack.callback(helper.close)
             own = self.source or (line.getsockname()[0] if line.family == socket.AF_INET else helper.address)
             control = Control(helper.socket, own, self.port, self.key)
@@ -92,7 +96,7 @@ class Peer:
         self.stream = self.line.makefile("rw", encoding="utf-8")
         hello = json.loads(self.stream.readline() or "{}")
         if "member" not in hello:
-            raise UnusablePair("the peer has no usable device")
+            raise UnusablePair(f"the peer's device does not open: {hello.get('failed', 'the peer has gone')}")
         self.member = Member(*hello["member"])
         self.mtu = hello["mtu"]
 

@@ -9,7 +9,7 @@ import socket
 import struct
 import time
 
-from sockets import IP_UDP, LARGEST, ROCE_PORT
+from sockets import IP_UDP, LARGEST
 
 VERSION, PROBE, PROBED = 2, 18, 19
 HEADER, RECORD = struct.Struct("!BBHHHHH4sI"), struct.Struct("!BBHHHBBH6sHQHHBBHI")
@@ -95,8 +95,8 @@ class Prober:
             message += hmac.new(self.key, socket.inet_aton(self.source) + message, hashlib.sha256).digest()[:TAG_BYTES]
         return message.ljust(length - IP_UDP, b"\0")
 
-    def send(self, payload, tos=0, port=None):
-        if port == ROCE_PORT:
+    def send(self, payload, tos=0, roce=False):
+        if roce:
             return self.out.send_roce(self.group, payload, tos)
         return self.out.send(self.group, self.port, payload, tos)
 
@@ -109,12 +109,12 @@ class Prober:
                 return Answer(payload, address, tos, time.monotonic())
         return None
 
-    def request(self, tos=0, port=None, tries=None, **options):
+    def request(self, tos=0, roce=False, tries=None, **options):
         """The answer to one probe, which is repeated; None if none comes. OSError if it can't be sent."""
         for _ in range(tries or self.TRIES):
             payload = self.datagram(**options)
             began = time.monotonic()
-            self.send(payload, tos, port)
+            self.send(payload, tos, roce)
             while (left := began + self.wait - time.monotonic()) > 0:
                 answer = self.receive(left)
                 if answer is not None and answer.number == self.number:

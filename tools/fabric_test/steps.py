@@ -137,7 +137,7 @@ def box(ladder):
 
 def roce_port(ladder):
     """The same to UDP port 4791, where data and feedback go."""
-    found = ladder.prober.request(port=ROCE_PORT)
+    found = ladder.prober.request(roce=True)
     if ladder.first.doubts & ROCE_ON:
         return ladder.failed("roce-on", f"the box's NIC has RoCE on: its hardware takes UDP port {ROCE_PORT} from the interface, so the switch sees "
                                         "no data", ROCE_OFF, arrived=found is not None)

@@ -34,7 +34,8 @@ def run(build, kind, arguments, situations):
 
 
 def unmet(lines):
-    """Situations that no line counts: 'file: name'. A line has times met, common or rare, file and name, with tabs between them."""
+    """(Situations that no line counts, as 'file: name', sorted; the number of all.) A line has times met, common or rare, file and
+    name, with tabs between them."""
     met = {}
     for line in lines:
         times, _, file, name = line.split("\t")
@@ -49,9 +50,10 @@ def main():
     parser.add_argument("--first", type=int, help="begin with seed N (default: one of today's)")
     parser.add_argument("--nic", metavar="MAKE", help="give all hosts NICs of this make; cepheus-sim alone")
     arguments, parts = parser.parse_known_args()  # a KIND may begin with dashes, and stand behind options
+    unknown = [part for part in parts if not any(part in kind for kind in KINDS)]
+    if unknown:
+        parser.error(f"no kind has {' or '.join(unknown)} in its name; the kinds: " + ", ".join(KINDS))
     kinds = [kind for kind in KINDS if not parts or any(part in kind for part in parts)]
-    if not kinds:
-        parser.error("no kind has this name; the kinds: " + ", ".join(KINDS))
     with tempfile.NamedTemporaryFile("r") as file:
         failed = [kind for kind in kinds if run(arguments.build, kind, arguments, file.name) != 0]
         missing, number = unmet(file.read().splitlines())

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-MOST_LINES, MOST_COLUMNS = 12, 300  # of a failure, at its begin and at its end
+MOST_LINES, MOST_COLUMNS = 12, 300  # of a failure, at its beginning and at its end
 
 
 def parts_of(text):

@@ -131,7 +131,8 @@ typedef struct mcast_member {
 #define MCAST_RECV_HEADROOM 64
 typedef mcast_status_t (*mcast_recv_cb_t)(void* arg, void* data, size_t length, uint32_t imm);
 
-/* A member is lost if its port is down, or if it lags and has not answered for 5 s (hardware: 8.3 s). */
+/* A member is lost if its port is down, or if it lags and has not answered for 5 s
+ * (hardware: 8.3 s). */
 typedef enum mcast_lost_member {
   MCAST_LOST_MEMBER_EVICTED = 0,    /* the switch acknowledges in its place; the others go on */
   MCAST_LOST_MEMBER_ENDS_GROUP = 1, /* no evictions: the group fails, no send completes falsely */

@@ -92,7 +92,8 @@ class AckMerge {
   void on_data(Instant now, Psn psn, bool ack_request);
   // Feedback from `host`. kPassed: send `answer` to the sender.
   Taken take(Instant now, Ipv4 host, Psn psn, const wire::Aeth& aeth, Answer& answer);
-  // When feedback is overdue; never, if no receiver lacks a packet.
+  // When feedback is overdue. Never: no receiver lacks a packet, no round trip is known, its packet
+  // was requested Requests::kMost times, or the rule is off.
   Instant deadline() const;
   // The deadline has passed: returns the request to the sender.
   Answer request_again(Instant now);

@@ -1,4 +1,4 @@
-// Requests at a fabric's control socket, checked. live/control_protocol.h has the JSON.
+// Requests at a fabric's control socket, checked. live/status/control_protocol.h has the JSON.
 #pragma once
 
 #include <sys/types.h>

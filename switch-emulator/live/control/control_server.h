@@ -1,4 +1,4 @@
-// The listening end of a fabric's control socket (live/control_protocol.h).
+// The listening end of a fabric's control socket (live/status/control_protocol.h).
 //
 // Works in passes: it first reads requests, then answers them. Equal requests within one pass get
 // the same answer, since all arrived before it was made. All is bounded: connections by user,

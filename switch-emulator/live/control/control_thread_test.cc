@@ -353,7 +353,9 @@ TEST(ControlThread, EndsDespiteLingeringDescriptors) {
   ASSERT_TRUE(await_message(launcher.get()));
   const std::array<int, 1> along{connection.mine.get()};
   const bool is_sent = fabric::send_message(launcher.get(), std::vector<std::uint8_t>(8), along);
-  if (!is_sent) GTEST_SKIP() << "SKIPPED: this kernel refuses such descriptors, as Linux 6.16 does";
+  if (!is_sent)
+    GTEST_SKIP()
+        << "this kernel refuses such descriptors, as Linux 6.16 does: run the test on an older one";
   connection.mine.reset();
   auto stopped = std::async(std::launch::async, [&] { fabric.stop(); });
   const bool has_stopped = stopped.wait_for(kTimeLimit) == std::future_status::ready;

@@ -52,7 +52,7 @@ wire::Result<std::uint8_t> Interfaces::check(const std::string& interface,
   return doubts;
 }
 
-// An interface in use stays in use: what it can't do is reported, here and to hosts that ask.
+// An interface in use stays in use: doubts about it are reported, here and to hosts that send PROBE.
 std::uint8_t Interfaces::check_again(const std::string& interface, std::uint32_t largest_frame) {
   std::uint8_t doubts = 0;
   for (const auto& found : fabric::check_interface(interface, largest_frame, machine_)) {
@@ -83,10 +83,11 @@ void Interfaces::look_for_roce() {
 }
 
 void Interfaces::set_doubts_behind_one_armed(std::uint8_t doubts) {
+  const std::uint8_t cores = cores_of_switch();
   for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
     const bool is_behind =
         datapath_.shared_port(host) == nullptr && datapath_.wire_port(host) == nullptr;
-    if (is_behind) datapath_.set_box(host, doubts, cores_of_switch());
+    if (is_behind) datapath_.set_box(host, doubts, cores);
   }
 }
 

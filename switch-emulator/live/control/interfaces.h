@@ -2,10 +2,10 @@
 // when they come back.
 //
 // An interface that can't serve is refused, and doubts about it are reported
-// (ports/interface_check.h): they are checked when they are opened, and again when the machine gets
-// another RoCE device. Each is looked at once a second. Hosts of a deleted interface are detached until one of its name
-// exists again. All hosts behind a one-armed interface are detached while the kernel would route
-// the groups' packets as well. Runs on the datapath's thread.
+// (ports/interface_check.h). Interfaces are checked when they are opened, and again when the machine
+// gets another RoCE device. Once a second each interface is looked for: hosts of a deleted one are
+// detached until one of its name exists again. All hosts behind a one-armed interface are detached
+// while the kernel would route the groups' packets as well. Runs on the datapath's thread.
 #pragma once
 
 #include <functional>

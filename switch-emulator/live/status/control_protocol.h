@@ -2,11 +2,11 @@
 // socket>.ctl.
 //
 //   {"ask": "status"}                              -> {"ok": true, "status": {...}}
-//   (live/status.h)
+//   (live/status/status.h)
 //   {"ask": "link", "link": "h1", "direction": "both", "loss": 0.2, "up": false}  -> {"ok": true}
-//   (live/link_request.h)
+//   (live/control/link_request.h)
 //   {"ask": "record", "recorder": 17}              -> {"ok": true, "events": [...]}
-//   (live/record_request.h)
+//   (live/control/record_request.h)
 //   {"ask": "kill", "host": "h1", "pid": 17}       -> {"ok": true}: the fabric kills that client of
 //                                                     the host, if it is still its client
 //   {"ask": "reset_counters"}                      -> {"ok": true}

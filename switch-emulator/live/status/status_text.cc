@@ -201,8 +201,8 @@ std::string refusals_text(const FabricStatus& status, wire::McstId id, const Hos
   return text;
 }
 
-// "Window: 63 packets, by the queues of leaf1 before h2, h3". The least of all switches is the whole
-// group's. No queue is named if losses make it smaller than every queue's share.
+// "Window: 63 packets, by the queues of leaf1 before h2, leaf1 before h3". The least of all switches
+// is the whole group's. No queue is named if losses make it smaller than every queue's share.
 std::string window_text(const FabricStatus& status, wire::McstId id) {
   const auto narrow = [](std::uint32_t& least, std::uint32_t window) {
     if (window != 0 && (least == 0 || window < least)) least = window;

@@ -1,4 +1,4 @@
-// The picture of a fabric. What the fabric says comes as events, each a whole view (live/fabric_view.h); names in it are text, never markup.
+// The picture of a fabric. What the fabric says comes as events, each a whole view (live/status/fabric_view.h); names in it are text, never markup.
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
