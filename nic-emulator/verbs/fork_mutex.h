@@ -63,7 +63,7 @@ class ForkMutex {
     return false;
   }
 
-  static constexpr int kShort = 10'000;  // looks: some milliseconds, longer than a holder's change
+  static constexpr int kShort = 100'000;  // looks: a holder may be off its core for some 10 ms
 
   // Each thread's own number, which it keeps in the child of a fork.
   static int self() {

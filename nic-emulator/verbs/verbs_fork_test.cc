@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,33 +101,44 @@ TEST_F(Fork, AChildsCleaningUpLeavesTheParentsEventsWaiting) {
   ibv_ack_cq_events(cq, 2);
 }
 
+constexpr int kForks = 1000;
 std::atomic<int> forks{0};
-std::atomic<bool> children_ended_well{true};
+std::atomic<int> failed_child{0};  // its wait status
 volatile bool is_child = false;
 
-// Handlers of SIGSEGV start debuggers so. Every other child continues behind the handler.
+// Handlers of SIGSEGV start debuggers so. Every child continues behind the handler.
 void fork_in_handler(int) {
   const pid_t child = ::fork();
-  if (child != 0) {
-    int status = 0;
-    if (::waitpid(child, &status, 0) != child || status != 0) {
-      ::dprintf(STDERR_FILENO, "child %d: wait status %#x\n", forks.load(), static_cast<unsigned>(status));
-      children_ended_well = false;
-    }
-    ++forks;
-    ::alarm(kMostSeconds);
+  ::alarm(kMostSeconds);
+  if (child == 0) {
+    is_child = true;
     return;
   }
-  ::alarm(kMostSeconds);
-  if (forks % 2 == 0) ::_exit(0);
-  is_child = true;
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) status = -1;
+  if (status != 0) failed_child = status;
+  ++forks;
 }
 
-// Without signals: only the polling thread handles them.
-void fork_without_end() {
+// The threads beside the program: only the polling thread handles signals.
+void block_signals() {
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// At any place of the program: after each fork, a little later than after the one before.
+void interrupt(pthread_t program) {
+  block_signals();
+  for (int i = 0; i < kForks; ++i) {
+    ::usleep(i * 37 % 400);
+    ::pthread_kill(program, SIGPROF);
+    while (forks == i) ::sched_yield();
+  }
+}
+
+void fork_without_end() {
+  block_signals();
   for (;;) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(0);
@@ -151,23 +161,28 @@ TEST_P(ForkingHandler, MayInterruptAnyCall) {
     action.sa_handler = fork_in_handler;
     ::sigaction(SIGPROF, &action, nullptr);
     if (GetParam()) std::thread(fork_without_end).detach();
-    const itimerval often{{0, 1000}, {0, 1000}};
-    ::setitimer(ITIMER_PROF, &often, nullptr);
+    std::thread(interrupt, ::pthread_self()).detach();
     ibv_wc wc{};
     int polled = 0;
-    while (forks < 200 && polled >= 0 && children_ended_well) {
+    while ((is_child || forks < kForks) && polled >= 0 && failed_child == 0) {
       static_cast<void>(e.post_recv(1, 0, 8));
       static_cast<void>(e.post_send(2, 0, 8));
       while ((polled = ibv_poll_cq(e.cq, 1, &wc)) > 0) {
       }
-      if (is_child) ::_exit(ibv_poll_cq(e.cq, 1, &wc) < 0 && errno == ENODEV ? 0 : 1);
+      if (is_child) {
+        // Completions from before the fork come first.
+        while ((polled = ibv_poll_cq(e.cq, 1, &wc)) > 0) {
+        }
+        ::_exit(polled < 0 && errno == ENODEV ? 0 : 1);
+      }
     }
-    const itimerval never{};
-    ::setitimer(ITIMER_PROF, &never, nullptr);
+    if (failed_child != 0) {
+      ::dprintf(STDERR_FILENO, "child %d ended with wait status %#x\n", forks.load(),
+                static_cast<unsigned>(failed_child.load()));
+    }
     ibv_port_attr port{};
     const bool is_up = ibv_query_port(e.context, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE;
-    ::dprintf(STDERR_FILENO, "up %d, children %d, polled %d, forks %d\n", is_up, children_ended_well.load(), polled, forks.load());
-    ::_exit(is_up && children_ended_well && polled >= 0 ? 0 : 1);
+    ::_exit(is_up && failed_child == 0 && polled >= 0 ? 0 : 1);
   }
   EXPECT_TRUE(ended_well(program));
 }

@@ -78,6 +78,7 @@ void LiveNic::rest(Instant now, bool amid_message) {
 bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
   using fabric::WaitPolicy;
   Duration most = WaitPolicy::kForFrame;
+  int wait_fd = -1;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || !is_up()) return false;
@@ -95,8 +96,9 @@ bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
     most = std::min(most, engine_.deadline() - wire::monotonic_now());
     if (most <= Duration(0) || !port_->arm(what)) return true;
     driver_ = Driver::kProgramOnPort;
+    wait_fd = port_->wait_fd();
   }
-  const bool has_slept = port_->sleep(most);
+  const bool has_slept = fabric::HostPort::sleep(wait_fd, most);
   const std::scoped_lock lock(mutex_);
   drive_.polled(wire::monotonic_now());  // in advance, so that the thread does not interfere
   pass(Driver::kProgramOnPort, Driver::kProgram);

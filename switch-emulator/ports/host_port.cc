@@ -337,9 +337,9 @@ void HostPort::disarm() {
 
 void HostPort::withdraw() { state_->segment.client_sleeps().withdraw(); }
 
-bool HostPort::sleep(wire::Duration most) const {
+bool HostPort::sleep(int wait_fd, wire::Duration most) {
   std::array<epoll_event, 2> rung;
-  return wait_for_events(wait_fd(), rung, most) >= 0;
+  return wait_for_events(wait_fd, rung, most) >= 0;
 }
 
 bool HostPort::is_connected() const {

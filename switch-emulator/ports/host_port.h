@@ -75,9 +75,9 @@ class HostPort {
   int wait_fd() const;
   bool arm(WaitFor what = WaitFor::kFrame);
   void disarm();
-  // Waits on that descriptor, for `most` at most. Other threads may use the port meanwhile. False:
-  // the kernel can't wait.
-  bool sleep(wire::Duration most) const;
+  // Waits on that descriptor, for `most` at most. Other threads may use the port meanwhile, and a
+  // signal handler may fork: the child has no port any more. False: the kernel can't wait.
+  static bool sleep(int wait_fd, wire::Duration most);
   void withdraw();
   // False once the fabric has closed the port (the switch died or detached this host). One system
   // call: call it when nothing has arrived for a while, and after waking up; a spinning caller does
