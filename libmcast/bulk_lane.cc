@@ -66,8 +66,14 @@ Expected<void> BulkLane::write(Buffer& buffer, const RegionPlace& place,
   if (announcements_ != nullptr) {
     return fail(MCAST_ERR_INVALID, "a group with per_request has no regions: use mcast_write_to()");
   }
+  const bool is_in_parts = portion() != 0 && buffer.length() > portion();
+  if (is_in_parts && parts_under_way_ == kMostParts) {
+    return fail(MCAST_ERR_AGAIN,
+                "as many parts of WRITEs as one group sends at once are under way: "
+                "call mcast_progress()");
+  }
   return start_send(buffer, op, [&](std::uint64_t id, const Piece& piece) {
-    if (portion() == 0 || piece.length <= portion()) return pair_.post_write(id, piece, place, imm);
+    if (!is_in_parts) return pair_.post_write(id, piece, place, imm);
     parts_ = Parts{WorkId::unpack(id).slot, piece, place, imm};
     return post_parts();
   });

@@ -117,8 +117,8 @@ class BulkLane final : public Lane {
     bool is_announced = false;
   };
 
-  // A WRITE of which not all parts have been posted. Up to kMostParts of the posted ones are under
-  // way.
+  // A WRITE of which not all parts have been posted. One of its own at least is under way, so that
+  // an end of a part posts the next. Up to kMostParts are, with those of the WRITEs before.
   struct Parts {
     std::uint32_t slot = 0;  // of its operation
     Piece rest;

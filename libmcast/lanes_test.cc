@@ -4,6 +4,7 @@
 #include <mcast/recovery.h>
 #include <mcast/write.h>
 
+#include <array>
 #include <cstring>
 
 #include "libmcast/fake_group.h"
@@ -310,6 +311,31 @@ TEST_F(NarrowWay, IsFilledByTheShortPartsOfAWrite) {
             MCAST_INPROGRESS);
   EXPECT_EQ(pair().sends.size(), 8u);
   drop();
+}
+
+// Each has parts under way from its beginning, so the ends of its parts post the others.
+TEST_F(NarrowWay, TakesWritesInPartsOneBehindTheOther) {
+  make(MCAST_LANE_BULK);
+  become_active(640);
+  memory_.resize(std::size_t{10} * 64 * 1024);
+  std::array<Op, 20> ops;
+  for (Op& op : ops) {
+    mcast_status_t status = MCAST_ERR_AGAIN;
+    for (int tries = 0; tries < 20 && status == MCAST_ERR_AGAIN; ++tries) {
+      status = mcast_write(group_, memory_.data(), memory_.size(), nullptr, 7, 0, nullptr, &op);
+      if (status == MCAST_ERR_AGAIN) complete();
+    }
+    EXPECT_EQ(status, MCAST_INPROGRESS);
+    EXPECT_FALSE(pair().sends.empty());
+    if (HasFailure()) break;
+  }
+  while (!pair().sends.empty()) complete();
+  for (const Op& op : ops) {
+    EXPECT_EQ(op.status, MCAST_OK);
+    EXPECT_EQ(op.calls, 1);
+  }
+  EXPECT_EQ(attr().sends_outstanding, 0u);
+  drop();  // before the operations go
 }
 
 TEST_F(WriteInParts, EndsOnceIfAPartFails) {
