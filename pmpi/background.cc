@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kShortest(1), kLongest(8);
 constexpr unsigned kIdleLooks = 64;  // then a waiting rank gives its core away between looks
 
 // A thread that is stuck in MPI does not hold the program's end up longer.
-constexpr std::chrono::seconds kEnd(2);
+constexpr std::chrono::seconds kEnd(6);
 
 struct Looker {
   std::mutex mutex;

@@ -17,7 +17,7 @@ BUILD = os.environ["CEPHEUS_BUILD"]
 LIBRARY = os.path.join(BUILD, "lib", "libcepheus-roce.so")
 SWITCH = os.path.join(BUILD, "bin", "cepheus-switch")
 CTL = os.path.join(BUILD, "bin", "cepheusctl")
-TIME_LIMIT = 60  # seconds; more than any machine needs
+TIME_LIMIT = 240  # seconds; more than any machine needs
 
 # The environment without this machine's own settings.
 CLEAN = {k: v for k, v in os.environ.items()

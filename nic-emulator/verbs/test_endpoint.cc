@@ -283,7 +283,7 @@ Peer::Peer(const std::function<void(Peer&)>& program, const std::string& host) {
   ::close(pair[0]);
   socket_ = pair[1];
   be_host(host);
-  ::alarm(60);  // ends a child that hangs
+  ::alarm(300);  // ends a child that hangs
   int status = 0;
   try {
     program(*this);

@@ -261,7 +261,7 @@ TEST_F(OneHost, ThreadsThatPollFieldByFieldShareAQueue) {
     while (polled.load() < kMost && !is_late()) {
       if (ibv_start_poll(cq, &none) != 0) continue;
       do {
-        if (cq->wr_id % 16 == 0) ::sched_yield();
+        if (cq->wr_id % 256 == 0) ::sched_yield();
         ++seen[cq->wr_id];
         ++polled;
       } while (ibv_next_poll(cq) == 0);

@@ -222,7 +222,7 @@ TEST_F(TwoHosts, APeerThatDiesInTheMiddleFailsAllWorkAndCanComeBack) {
   Endpoint e;
   {
     Peer peer(receive);
-    peer.meet(e, 1);
+    peer.meet(e, 5);
     for (std::uint64_t id = 0; id < 8; ++id) ASSERT_EQ(e.post_send(id, 0, kSize), 0);
     expect_success(e.wait());
     peer.wait();

@@ -337,7 +337,8 @@ TEST_F(Directory, AProcessThatIsStoppedWhileItClearsHoldsNobodyUp) {
 // Otherwise another process's clear() could remove it as a report without a writer.
 TEST_F(Directory, AReportIsHeldFromTheMomentItIsSeen) {
   std::atomic<bool> done = false;
-  int seen = 0, free = 0;
+  std::atomic<int> seen = 0;
+  int free = 0;
   std::thread other([&] {
     const ReportDirectory here = directory();
     while (!done) {
@@ -354,7 +355,7 @@ TEST_F(Directory, AReportIsHeldFromTheMomentItIsSeen) {
   });
   const ReportDirectory here = directory();
   ReportDirectory::Own last = make_report();
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 20'000 || (seen == 0 && i < 1'000'000); ++i) {
     auto own = here.create(header());
     if (!own) break;
     ::unlink((path_ + "/" + last.name).c_str());

@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr HttpLimits kLimits{2, 8, 16, 16 << 10, 50ms};
+constexpr HttpLimits kLimits{2, 8, 16, 16 << 10, 500ms};
 constexpr HttpLimits kPatient{2, 8, 16, 16 << 10, 5s};
-constexpr auto kBound = 5s;  // far longer than any of these waits
+constexpr auto kBound = 20s;  // far longer than any of these waits
 
 // A server on its own thread, at a free port of this machine.
 class Served {

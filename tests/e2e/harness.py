@@ -265,7 +265,11 @@ def run_and_report(command, timeout, env, status):
         return run
 
 
-def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120, options=(), mpirun=(), environment=None):
+# A busy machine must not look like a failed fabric.
+PATIENT = {"coll_cepheus_watchdog_ms": 30000, "coll_cepheus_register_timeout_ms": 20000}
+
+
+def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=300, options=(), mpirun=(), environment=None):
     """Runs an MPI program, one rank a host, on an emulated fabric of its own; `options` are cepheus-run's."""
     with tempfile.TemporaryDirectory(prefix="cepheus-e2e-") as scratch:
         stats = pathlib.Path(scratch) / "stats.json"
@@ -276,7 +280,8 @@ def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=1
             path = pathlib.Path(scratch) / "fabric.toml"
             path.write_text(topology)
             command += ["--topology", str(path)]
-        command += ["--", *map(str, mpirun), *_mpi.arguments(mca or {}), str(_mpi.program(program)), *map(str, arguments)]
+        command += ["--", *map(str, mpirun), *_mpi.arguments({**PATIENT, **(mca or {})}), str(_mpi.program(program)),
+                    *map(str, arguments)]
         return run_and_report(command, timeout, {**os.environ, **(environment or {})},
                               lambda: json.loads(stats.read_text()) if stats.exists() else None)
 
@@ -288,8 +293,7 @@ def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120, environm
     return run_and_report(command, timeout, {**env, **(environment or {})}, lambda: None)
 
 
-# A busy machine must not look like a failed fabric.
-REQUIRE = {"coll_cepheus_mode": "require", "coll_cepheus_watchdog_ms": 30000, "coll_cepheus_register_timeout_ms": 20000}
+REQUIRE = {"coll_cepheus_mode": "require", **PATIENT}
 VERBOSE = {"coll_cepheus_verbose": 1}
 # Each rank is a host, as under cepheus-run.
 PARTED = {"coll_cepheus_ranks_per_host": 1}

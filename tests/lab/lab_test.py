@@ -19,4 +19,4 @@ def run_in_guest(checks, *options, seconds):
 
 
 if __name__ == "__main__":
-    sys.exit(run_in_guest("guest_checks.py", seconds=1000))
+    sys.exit(run_in_guest("guest_checks.py", seconds=2200))

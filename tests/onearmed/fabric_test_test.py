@@ -21,7 +21,7 @@ from live import Switch, wait_until
 sys.path.append(str(PROJECT / "tools/fabric_test"))
 import pair  # noqa: E402
 
-WAIT = "1.5"  # seconds for an answer
+WAIT = "2.5"  # seconds for an answer
 HOST, OTHER, BOX = "10.0.0.1", "10.0.1.1", "10.0.0.254"
 TOPOLOGY = """
 [fabric]
@@ -211,7 +211,7 @@ PLANTED = [
 class FabricTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with concurrent.futures.ThreadPoolExecutor(6) as pool:  # nearly all time goes into waiting for answers
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:  # nearly all time goes into waiting for answers
             cls.good = pool.submit(examine)
             cls.beside = pool.submit(examine, topology=BESIDE, change=on_link)
             cls.small = pool.submit(examine, arguments=("--mtu", "1024"), mtu=1024)

@@ -13,6 +13,7 @@ SIZES = (1024, 2048, 4160)  # bytes of an IP packet; the last is the largest of 
 EMULATED_SIZES = (1024, 1500)  # ... of the datagrams of an emulated NIC
 TRAFFIC_CLASSES = (0x00, 0x68, 0x6A)  # best effort; UCX's default without and with "capable of ECN"
 BURST = 120  # probes at once: below the switch's burst
+BURST_SECONDS = 4  # no probe of a burst is repeated: more time for a busy box
 GOOD_NEIGHBOUR = ("REACHABLE", "STALE", "DELAY", "PROBE", "PERMANENT", "NOARP")
 
 
@@ -220,7 +221,7 @@ def order(ladder):
     for payload in payloads:
         prober.send(payload)
     answers = []
-    while len(answers) < BURST and (found := prober.receive(prober.wait)):
+    while len(answers) < BURST and (found := prober.receive(prober.wait + BURST_SECONDS)):
         if (found.number - first) & 0xFFFF < BURST:
             answers.append(((found.number - first) & 0xFFFF, found.time_us))
     by_number = dict(answers)

@@ -25,7 +25,7 @@ BUILD = os.environ.get("CEPHEUS_BUILD", str(SOURCE / "build/dev"))
 SUPERVISE = [sys.executable, "-B", SOURCE / "tools/run/supervise.py"]
 TIME_LIMIT = 60  # seconds; an upper bound, events are polled
 SHARED_MEMORY = pathlib.Path("/dev/shm")
-NAMES = re.compile("cepheus|vader_segment|sm_segment|open_mpi")  # of Cepheus and Open MPI
+NAMES = re.compile("cepheus(?!-reports-)|vader_segment|sm_segment|open_mpi")  # of Cepheus and Open MPI; other tests have reports
 
 # Name: (command, a program that runs once it is well under way)
 PROGRAMS = {

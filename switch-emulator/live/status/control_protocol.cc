@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 using wire::ErrorCode;
 using wire::fail;
 
-constexpr milliseconds kTimeLimit{2000};
+constexpr milliseconds kTimeLimit{5000};
 constexpr std::size_t kMaxAnswer = 64 << 20;
 
 class Connection {
@@ -97,7 +97,7 @@ class Connection {
   tl::unexpected<wire::Error> no_answer() const {
     return fail(
         ErrorCode::kTimedOut,
-        "the fabric at " + path_ + " did not answer within 2 s; is it stopped or overloaded?");
+        "the fabric at " + path_ + " did not answer within 5 s; is it stopped or overloaded?");
   }
 
   const std::string path_;
