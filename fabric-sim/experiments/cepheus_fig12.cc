@@ -32,8 +32,7 @@ std::size_t slices_of(std::uint64_t bytes) {
 
 // Of a circulant graph, for its best setting.
 std::vector<std::size_t> numbers_of_blocks(std::uint64_t bytes) {
-  constexpr wire::Duration kRoundTrip = std::chrono::microseconds(12);  // over six links
-  const std::size_t n = best_blocks(kMembers, bytes, paper_link().rate, kRoundTrip);
+  const std::size_t n = best_blocks(kMembers, bytes, paper_link().rate, kFatTreeRoundTrip);
   return n == 1 ? std::vector<std::size_t>{1} : std::vector{n / 2, n};
 }
 
@@ -97,7 +96,7 @@ const Experiment kCepheusFig12 = {
     "cepheus-fig12",
     "one broadcast to 511 receivers, by size: Cepheus beside chain and binomial tree",
     "Cepheus fig. 12",
-    "40 s quick, 3 min",
+    "40 s quick, 5 min",
     "bytes",
     "over chain",
     "the paper names no sizes: beside our nearest ones",

@@ -44,14 +44,12 @@ void measure(std::size_t members, bool with_one_nak, const ExperimentOptions& op
   LossSweep few = sweep;  // it takes long to simulate
   few.rates = {1e-5, 1e-4};
   few.seeds = options.seeds_or(1, 1);
-  constexpr wire::Duration kRoundTrip = std::chrono::microseconds(12);  // over six links
-  const std::size_t blocks = best_blocks(members, bytes, paper_link().rate, kRoundTrip);
-  const Schedule graph = circulant(members, bytes, blocks);
+  const Schedule graph = circulant_in_fat_tree(members, bytes, paper_link().rate);
   compare("over circulant graph" + n,
           sweep_loss(
               few, "circulant graph" + n,
               [&](Testbed& t) { return microseconds(time_of(t, graph, ranks)); }, report, {},
-              std::to_string(blocks) + " blocks, 1 at once"),
+              setting_of(graph)),
           cepheus);
   if (!with_one_nak) return;
   for (net::SwitchSpec& node : sweep.fabric.switches) node.config.rules.several_naks = false;

@@ -1,4 +1,4 @@
-// A multicast group of simulated hosts, with programs that only move bytes: registered like a
+// A multicast group of simulated hosts, whose programs only move bytes. It is registered like a
 // live group. Then any member sends messages to all others.
 #pragma once
 
@@ -22,18 +22,19 @@ class MulticastGroup {
                  wire::McstId id = kFirstGroup, std::uint32_t depth = 32);
   ~MulticastGroup();
 
-  // When the leader knew that all had confirmed.
+  // When the leader had the last CONFIRM.
   Instant ready_at() const { return ready_at_; }
-  // The member sends `bytes`, with a receive posted at all others. `done` is called when the last
-  // of them has it and the source knows.
+  // The member sends `bytes`, and all others post a receive. is_done() once the last of them has
+  // the message and the source's send has completed.
   void send(std::size_t member, std::uint32_t bytes);
-  // The same with `messages` messages, as collectives send them: in portions, and no more under way
-  // than switches announce (mcast::SendWindow). Without a number all are posted at once.
+  // The member sends `messages` messages of `bytes` as the collectives do: it cuts them into
+  // portions, and has no more packets under way than the switches announce (mcast::SendWindow). If
+  // the switches announce no number, it posts all messages at once.
   void send_all(std::size_t member, std::uint32_t bytes, std::size_t messages);
-  // Every member sends `bytes` to all others, one after the other: each when it has the message of
-  // the one before it. `done` as above.
+  // Every member sends `bytes` to all others, one after the other. A member begins when it has the
+  // message of the member before it. is_done() as above.
   void take_turns(std::uint32_t bytes);
-  // Packets that its leader may have under way now, as switches say; 0: any number.
+  // Packets that the leader may have under way now, by the switches' announcements; 0: any number.
   std::uint32_t window() const;
   bool is_done() const { return waiting_ == 0; }
   // The member sends messages of `bytes` to all others without end; once in a group's lifetime.
@@ -49,7 +50,7 @@ class MulticastGroup {
   // on a testbed that moves payload.
   void announce_writes(std::function<void(Instant)> written);
   void write(std::size_t member, std::uint32_t bytes);
-  // When the last receiver had the message, and when the source knew.
+  // When the last receiver had the message, and when the source's last send completed.
   Instant received_at() const { return received_at_; }
   Instant completed_at() const { return completed_at_; }
   std::size_t size() const { return members_.size(); }

@@ -162,6 +162,15 @@ std::size_t best_blocks(std::size_t ranks, std::uint64_t bytes, wire::BitRate ra
   return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(n)), 1, packets);
 }
 
+Schedule circulant_in_fat_tree(std::size_t ranks, std::uint64_t bytes, wire::BitRate rate) {
+  return circulant(ranks, bytes, best_blocks(ranks, bytes, rate, kFatTreeRoundTrip));
+}
+
+std::string setting_of(const Schedule& circulant) {
+  return std::to_string(circulant.slices.size()) + " blocks, " + std::to_string(circulant.at_once) +
+         " at once";
+}
+
 BestSetting best_at_once(Schedule schedule, const TimeOfSchedule& time_of) {
   BestSetting best;
   for (const std::size_t at_once : {1, 2, 4, 8}) {

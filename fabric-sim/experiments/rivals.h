@@ -2,6 +2,7 @@
 // with all `bytes`.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -43,6 +44,13 @@ Schedule circulant(std::size_t ranks, std::uint64_t bytes, std::size_t blocks);
 // acknowledgement. A block has a packet of 4096 bytes at least.
 std::size_t best_blocks(std::size_t ranks, std::uint64_t bytes, wire::BitRate rate,
                         wire::Duration round_trip);
+
+// A round trip between the farthest hosts of a fat-tree: six links of 1 us each way.
+inline constexpr wire::Duration kFatTreeRoundTrip = std::chrono::microseconds(12);
+// With the best number of blocks there, one under way at once; `rate`: of the links.
+Schedule circulant_in_fat_tree(std::size_t ranks, std::uint64_t bytes, wire::BitRate rate);
+// A circulant graph's, for the row's note.
+std::string setting_of(const Schedule& circulant);
 
 // The best setting of a rival: a careful user would choose it.
 struct BestSetting {

@@ -33,7 +33,7 @@ class Behaviour {
   virtual void on_timer(Call&) {}
 
   // Packets that the source should have under way at most, because packets are lost; 0: no limit.
-  std::uint32_t window() const { return window_; }
+  virtual std::uint32_t window() const { return 0; }
   // True, once, if it has changed since the last call.
   bool take_window_change() { return std::exchange(window_has_changed_, false); }
 
@@ -82,14 +82,10 @@ class Behaviour {
  protected:
   Behaviour() = default;
   void set_deadline(Instant at) { deadline_ = at; }
-  void set_window(std::uint32_t packets) {
-    window_ = packets;
-    window_has_changed_ = true;
-  }
+  void note_window_change() { window_has_changed_ = true; }
 
  private:
   bool window_has_changed_ = false;
-  std::uint32_t window_ = 0;
   Instant deadline_ = wire::kNever;
 };
 

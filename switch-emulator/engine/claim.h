@@ -1,5 +1,6 @@
-// Finds the turn of a packet: admits a new source, holds the gate before it, and numbers its
-// packets by one of two methods (docs/protocol.md, "Changing the source").
+// A packet's claim: which turn it belongs to. And the numbering of hosts' PSNs, which decides the
+// claims of hosts by one of two methods (docs/protocol.md, "Changing the source"). They share a
+// file because each method of numbering is a method of claiming.
 //
 // A turn is one source's run of messages, named by (source IP, base). The kind of its path
 // determines how data of a new turn is recognised:

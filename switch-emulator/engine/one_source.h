@@ -29,6 +29,7 @@ class OneSource final : public Behaviour {
 
   void on_packet(Call& call, const GroupPacket& packet) override;
   void on_timer(Call& call) override;
+  std::uint32_t window() const override { return loss_window.packets(); }
   void on_round_trip(PathNo path, Duration most, bool to_all) override {
     feedback_timer->guess(path, most, to_all);
   }

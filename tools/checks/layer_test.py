@@ -110,7 +110,7 @@ MAY_INCLUDE = {
 TESTS_MAY_INCLUDE = {
     "nic-emulator/verbs": [*LIVE_PARTS, LIVE],
     LIVE_STATUS: [LIVE],  # of a fabric at work
-    LIVE_DATAPATH: [LIVE, LIVE_CONTROL],
+    LIVE_DATAPATH: [LIVE],
     LIVE_CONTROL: [LIVE],
     "controller": [NET],  # both have the same times
     "replica/server": ["libmcast"],  # its fake device
