@@ -72,8 +72,8 @@ std::vector<Setting> settings() {
        "try also at most 1000 after their last answer"},
       {"watchdog_ms", 5, &p.watchdog_ms, kFromZero,
        "Give a group up if no send completes for this time in milliseconds and no awaited member "
-       "answers; 0: 2000 in mode try, 8000 in mode require; never less than the device's own "
-       "time-out and retries (8600 on the kernel's Soft-RoCE, 4600 on a ConnectX)"},
+       "answers; 0: 2000 in mode try, 8000 in mode require (11300 on hardware); never less than "
+       "the device's time-out and retries (8600 on the kernel's Soft-RoCE, 4600 on hardware)"},
       {"safeguard_threshold", 5, &p.safeguard_threshold, kFromZero,
        "Mode try: stop multicast for a size class if its broadcasts take this percentage longer "
        "than Open MPI's own algorithms"},

@@ -1,5 +1,5 @@
-// A box with one port beside a switch: all copies leave by that port, so it is slower than the source
-// by the number of receivers. Its rings have the usual length.
+// A box with one port beside a switch. All copies leave by that port, so the box takes N times as
+// long for a packet to N receivers as the source. Each of its rings holds 1,024 frames.
 #include <cstdio>
 #include <string>
 
@@ -21,11 +21,11 @@ constexpr wire::Duration kCopy = 332ns;  // 4154 bytes at 100 Gb/s
 struct Case {
   const rnic::NicProfile& profile;
   std::size_t receivers;
-  const char* what = "";  // that differs from the first rows
+  const char* what = "";  // the difference from the first rows, behind the make in a row's name
   BoxManners box = {};
   bool is_announced = true;
 
-  // All copies one after the other by the box's port.
+  // The box's port sends all copies one after the other.
   double ideal_ms() const {
     return kPackets * static_cast<double>(receivers) * microseconds(kCopy) / 1000;
   }
@@ -93,7 +93,7 @@ const Experiment kSlowBox = {
     "1 s quick, 10 s",
     "receivers",
     "connectx",
-    "at the box's own rate with the window and one transmit queue",
+    "at the box's own rate with the window, and one transmit ring that waits",
     slow_box::run_all,
 };
 

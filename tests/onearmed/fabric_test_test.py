@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from namespaces import BUILD, PROJECT, ROUTE_OF_POOL, WIRE_MTU, CantHave, Networ
 from live import Switch, wait_until
 
 sys.path.append(str(PROJECT / "tools/fabric_test"))
+from box import CAUSES  # noqa: E402
 import pair  # noqa: E402
 
 WAIT = "2.5"  # seconds for an answer
@@ -257,6 +259,15 @@ class TheBox(unittest.TestCase):
         report = examine_box()
         self.assertEqual({one["name"] for one in report["steps"]}, {"cores", "roce", "mtu", "merging", "queues", "dropping", "routing"})
         self.assertEqual([one for one in report["steps"] if not one["ok"] and one["name"] != "cores"], [])
+
+
+class ThePage(unittest.TestCase):
+    def test_names_each_cause(self):
+        sources = "".join(path.read_text() for path in sorted((PROJECT / "tools/fabric_test").glob("*.py")))
+        causes = {*CAUSES.values(), *re.findall(r'failed\(\s*"([a-z-]+)"', sources), *re.findall(r'"(no-[a-z]+)"', sources)}
+        self.assertGreater(len(causes), 30)
+        page = (PROJECT / "docs/how-to/report-from-hardware.md").read_text()
+        self.assertEqual([cause for cause in sorted(causes) if f"`{cause}`" not in page], [])
 
 
 class WithAPeer(unittest.TestCase):

@@ -197,8 +197,8 @@ def deliver(report, path, quiet, good):
 
 def parser_of():
     parser = Parser(prog="cepheus fabric-test", description=__doc__,
-                    epilog="It sends some hundred small packets and changes nothing. On an emulated fabric: cepheus-run --hosts 2 -- cepheus "
-                           "fabric-test. Exit status: 0 all steps passed, 1 one failed, 2 wrong usage.")
+                    epilog="It sends some hundred packets, with --peer also 60 to 170 MiB, and changes no setting. On an emulated fabric: "
+                           "cepheus-run --hosts 2 -- cepheus fabric-test. Exit status: 0 all steps passed, 1 one failed, 2 wrong usage.")
     parser.add_argument("--group", type=group_address, default="198.18.0.1", metavar="ADDRESS", help="any group's address (default: %(default)s)")
     parser.add_argument("--device", help="the RDMA device that shall serve; the route must leave by its interface")
     parser.add_argument("--interface", help="the same by the network interface's name")

@@ -84,7 +84,7 @@ typedef struct mcast_context_params {
    * if a waiting member gets no answer from the leader for this time (5000 at least). Only time
    * within mcast_progress() counts. 0: 8000, or 11300 with NICs that repeat late, in which the leader
    * evicts a dead member first. The device's time-out and retries are the lower bound (8600 with
-   * rdma_rxe, 570 with the emulated NIC, 4600 with a ConnectX). */
+   * rdma_rxe, 570 with the emulated NIC, 4600 with hardware). */
   uint32_t progress_timeout_ms;
   /* Registration also ends if no CONFIRM comes for this time, so that a silent fabric is given up
    * sooner than a busy one. 0: register_timeout_ms alone counts. */
