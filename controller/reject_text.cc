@@ -116,7 +116,9 @@ std::string time_out_text(std::span<const MrpMember> missing, std::size_t member
   const std::string text = list_of(missing) + " did not confirm" +
                            (is_silence ? ", and no other member did for " : " within ") + seconds;
   if (missing.size() + 1 == members) {
-    return text + ": no member answered, see whether the switch serves multicast groups";
+    return text +
+           ": no member answered, see whether the switch serves multicast groups of this version "
+           "(cepheusctl counters: drop_malformed)";
   }
   return text +
          ": see whether it runs and calls mcast_progress(), or raise the registration time-out";

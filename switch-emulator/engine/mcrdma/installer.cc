@@ -69,6 +69,12 @@ void add_receivers(std::vector<MrpMember>& to, const SenderGroup& group) {
   for (const MrpMember& m : group.former) add_host(to, m);
 }
 
+// Of another version, if it can't be parsed.
+bool is_of_sender(std::span<const std::uint8_t> payload) {
+  const auto header = wire::MrpHeader::parse(payload);
+  return header && (header->type == MrpType::kInstall || header->type == MrpType::kRemove);
+}
+
 // From a message without regions, because regions have indices of receivers.
 void remove_receiver(SenderGroupMessage& message, std::size_t at) {
   for (; at + 1 < message.receiver_count; ++at) message.receivers[at] = message.receivers[at + 1];
@@ -102,7 +108,8 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   }
   const auto message = SenderGroupMessage::parse(payload);
   if (!message) {
-    call.count(from_host ? Counter::kDropMrpForged : Counter::kDropMalformed);
+    const bool is_forged = from_host && !is_of_sender(payload);
+    call.count(is_forged ? Counter::kDropMrpForged : Counter::kDropMalformed);
     return true;
   }
   const MrpType type = message->header.type;
