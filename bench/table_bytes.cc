@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/engine/held_frames.h"
-#include "switch-emulator/engine/regions.h"
+#include "switch-emulator/engine/group/held_frames.h"
+#include "switch-emulator/engine/group/regions.h"
 #include "switch-emulator/engine/switch.h"
 
 namespace {

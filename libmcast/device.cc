@@ -189,7 +189,7 @@ ibv_mtu Device::path_mtu_code() const {
 }
 
 std::optional<Device::Repeats> Device::repeats(std::uint8_t ack_timeout) const {
-  // nic-emulator/verbs/repeats.h
+  // nic-emulator/verbs/device/repeats.h
   using Query = std::int64_t(ibv_context*, unsigned, int*);
   auto* const call = reinterpret_cast<Query*>(dlsym(RTLD_DEFAULT, "cepheus_roce_latest_repeat"));
   int ignores_code = 0;
@@ -210,7 +210,7 @@ Expected<MrHandle> Device::register_memory(void* address, std::size_t length, in
 
 Expected<MrHandle> Device::register_memory_as(std::uint32_t key, void* address, std::size_t length,
                                               int access) const {
-  // nic-emulator/verbs/chosen_key.h
+  // nic-emulator/verbs/memory/chosen_key.h
   using Register = ibv_mr*(ibv_pd*, void*, std::size_t, std::uint64_t, std::uint32_t, unsigned);
   auto* const call = reinterpret_cast<Register*>(dlsym(RTLD_DEFAULT, "cepheus_roce_reg_mr_as"));
   ibv_mr* region = nullptr;

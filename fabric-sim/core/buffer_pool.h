@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "switch-emulator/engine/payload_store.h"
+#include "switch-emulator/engine/group/payload_store.h"
 #include "wire/frame.h"
 
 namespace cepheus::sim {

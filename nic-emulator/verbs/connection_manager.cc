@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "nic-emulator/verbs/cancellation.h"
-#include "nic-emulator/verbs/environment.h"
-#include "nic-emulator/verbs/report.h"
+#include "nic-emulator/verbs/device/environment.h"
+#include "nic-emulator/verbs/device/report.h"
 
 namespace cepheus::verbs {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "nic-emulator/verbs/context.h"
+#include "nic-emulator/verbs/device/context.h"
 
 struct cepheus_datagram_socket {
   std::shared_ptr<cepheus::verbs::LiveNic> nic;

@@ -7,7 +7,7 @@
 #include <deque>
 #include <vector>
 
-#include "switch-emulator/engine/held_frames.h"
+#include "switch-emulator/engine/group/held_frames.h"
 #include "switch-emulator/engine/switch.h"
 #include "wire/mrp.h"
 

@@ -1,7 +1,7 @@
 // A leader's messages to its members reach the members' processes.
 #include <gtest/gtest.h>
 
-#include "switch-emulator/engine/registration.h"
+#include "switch-emulator/engine/registration/registration.h"
 #include "switch-emulator/engine/test_network.h"
 #include "wire/test_bytes.h"
 

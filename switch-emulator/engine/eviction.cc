@@ -1,7 +1,7 @@
 #include "switch-emulator/engine/eviction.h"
 
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/registration_messages.h"
+#include "switch-emulator/engine/registration/registration_messages.h"
 #include "wire/situation.h"
 
 namespace cepheus::fabric {

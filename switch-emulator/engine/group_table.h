@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "switch-emulator/engine/group_order.h"
-#include "switch-emulator/engine/mft.h"
-#include "switch-emulator/engine/roster.h"
+#include "switch-emulator/engine/group/group_order.h"
+#include "switch-emulator/engine/group/mft.h"
+#include "switch-emulator/engine/registration/roster.h"
 
 namespace cepheus::fabric {
 

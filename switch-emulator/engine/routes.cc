@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "switch-emulator/engine/bridging.h"
+#include "switch-emulator/engine/group/bridging.h"
 #include "wire/byte_order.h"
 #include "wire/roce.h"
 #include "wire/situation.h"

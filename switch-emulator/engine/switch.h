@@ -21,7 +21,7 @@
 #include "net/pfc.h"
 #include "net/switch_config.h"
 #include "switch-emulator/engine/counters.h"
-#include "switch-emulator/engine/payload_store.h"
+#include "switch-emulator/engine/group/payload_store.h"
 #include "switch-emulator/engine/port_sight.h"
 #include "wire/frame.h"
 #include "wire/mrp.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One root broadcasts more packets than switches can compare PSNs, then the other ranks broadcast, on a leaf-spine fabric.
 
-As a test: a short turn; `LongTurns` in switch-emulator/engine/claim_test.cc has long ones, with most packets left out.
+As a test: a short turn; `LongTurns` in switch-emulator/engine/registration/claim_test.cc has long ones, with most packets left out.
 As a command: long_turn_test.py --packets 9000000, with each method of changing the source.
 """
 

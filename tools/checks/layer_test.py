@@ -295,7 +295,7 @@ class Rules(unittest.TestCase):
         self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], ["nic-emulator/verbs/nic.cc:1"])
 
     def test_libmcast_may_not_include_the_nic_or_the_switch(self):
-        tree = {"nic-emulator/verbs/device.h": "", "libmcast/group.cc": '#include "nic-emulator/verbs/device.h"\n'}
+        tree = {"nic-emulator/verbs/device/device.h": "", "libmcast/group.cc": '#include "nic-emulator/verbs/device/device.h"\n'}
         self.assertEqual(len(self.findings(tree=tree)), 1)
         tree = {"controller/registration.h": "", "libmcast/group.cc":
                 '#include <infiniband/verbs.h>\n#include "controller/registration.h"\n#include "libmcast/group.h"\n', "libmcast/group.h": ""}

@@ -2,7 +2,7 @@
 --
 -- Registration is UDP at the registration port; wire/mrp.h, wire/hello.h and wire/mrp_key.h have its bit diagrams, and a test
 -- compares the numbers and names below with theirs. A group's packets are RoCEv2, dissected by Wireshark itself; "Cepheus group"
--- adds who is meant, by the table of switch-emulator/engine/bridging.h. What it knows of a group beyond a packet (epoch, turns) it has from
+-- adds who is meant, by the table of switch-emulator/engine/group/bridging.h. What it knows of a group beyond a packet (epoch, turns) it has from
 -- earlier packets of the same capture.
 
 -- If the package has installed this file, too, Wireshark has loaded that one first.

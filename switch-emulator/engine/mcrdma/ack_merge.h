@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/cnp_selector.h"
-#include "switch-emulator/engine/evidence.h"
-#include "switch-emulator/engine/naks.h"
-#include "switch-emulator/engine/round_trip.h"
+#include "switch-emulator/engine/group/cnp_selector.h"
+#include "switch-emulator/engine/group/evidence.h"
+#include "switch-emulator/engine/group/naks.h"
+#include "switch-emulator/engine/group/round_trip.h"
 #include "wire/extension_headers.h"
 #include "wire/types.h"
 

@@ -3,7 +3,7 @@
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/mcrdma/install_message.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
-#include "switch-emulator/engine/signed_datagram.h"
+#include "switch-emulator/engine/registration/signed_datagram.h"
 #include "wire/ecn.h"
 
 namespace cepheus::fabric {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "switch-emulator/engine/host_rate.h"
 #include "switch-emulator/engine/mcrdma/sender_table.h"
+#include "switch-emulator/engine/registration/host_rate.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {

@@ -1,6 +1,6 @@
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 
-#include "switch-emulator/engine/bridging.h"
+#include "switch-emulator/engine/group/bridging.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {

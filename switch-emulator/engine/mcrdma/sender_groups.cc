@@ -1,6 +1,6 @@
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 
-#include "switch-emulator/engine/bridging.h"
+#include "switch-emulator/engine/group/bridging.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "wire/byte_order.h"
 #include "wire/ecn.h"

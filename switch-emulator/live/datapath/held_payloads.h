@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "switch-emulator/engine/payload_store.h"
+#include "switch-emulator/engine/group/payload_store.h"
 #include "switch-emulator/ports/payload_pool.h"
 
 namespace cepheus::live {

@@ -1,0 +1,116 @@
+#include "switch-emulator/engine/group/behaviour.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Its timer expires a millisecond after each packet, and after a path has left.
+class Ticker final : public Behaviour {
+ public:
+  static inline int ticks = 0;
+
+  void on_packet(Call& call, const GroupPacket&) override {
+    call.count(Counter::kDataTaken);
+    set_deadline(call.now + 1ms);
+  }
+  void on_timer(Call&) override {
+    ++ticks;
+    set_deadline(wire::kNever);
+  }
+  void on_round_trip(PathNo, Duration, bool) override {}
+  void on_path_added() override {}
+  void on_path_removed(Call& call, const Removed&) override { set_deadline(call.now + 1ms); }
+  void on_port_down(PathNo) override {}
+  void on_port_up(PathNo) override {}
+  std::size_t held() const override { return 0; }
+  void release_held(Call&) override {}
+  std::uint16_t register_flags() const override { return 0; }
+  Published on_publication(Call&, PathNo, const wire::Publication&) override {
+    return Published::kNotServed;
+  }
+  HostReport report(const Call&, PathNo, bool) const override { return {}; }
+  bool may_outlive(PathNo) const override { return false; }
+  void show(const SwitchConfig&, GroupView&) const override {}
+  TableBytes bytes() const override { return {}; }
+  void list_copies(PortId, std::vector<PortId>&) const override {}
+  bool jump(std::uint64_t) override { return false; }
+  void check_consistent(std::size_t) const override {}
+};
+
+std::unique_ptr<Behaviour> make_ticker(const Group&, const SwitchConfig&) {
+  return std::make_unique<Ticker>();
+}
+
+class BehaviourTest : public testing::Test {
+ protected:
+  BehaviourTest() {
+    Ticker::ticks = 0;
+    for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
+      const bool activates = type == wire::MrpType::kActivate;
+      send(TestNetwork::control_bytes(0, type, 1,
+                                      activates ? std::span<const wire::MrpMember>() : members_, 1,
+                                      0, 1, nullptr, activates ? 2 : 0));
+    }
+  }
+  void send(const std::vector<std::uint8_t>& bytes) {
+    switch_.on_packet(now_, net_->port_of(0), *Frame::from_bytes(bytes), out_);
+  }
+  void send_data() {
+    const Frame data = net_->make_frame(0, net_->headers_from(0, wire::Opcode::kRcSendOnly, 0));
+    switch_.on_packet(now_, net_->port_of(0), data, out_);
+  }
+
+  std::unique_ptr<TestNetwork> net_ = make_star(3, false);
+  const std::vector<wire::MrpMember> members_{net_->member(0), net_->member(1), net_->member(2)};
+  Switch switch_{net_->config(0), net_->payloads, make_ticker};
+  SwitchOutput out_;
+  const Instant now_ = net_->now();
+};
+
+TEST_F(BehaviourTest, HasATimerOfItsOwn) {
+  const Instant idle = switch_.deadline();
+  send_data();
+  ASSERT_EQ(switch_.counters()[Counter::kDataTaken], 1u) << "the group is active";
+  EXPECT_EQ(switch_.deadline(), now_ + 1ms);
+  switch_.on_timer(now_ + 999us, out_);
+  EXPECT_EQ(Ticker::ticks, 0) << "too early";
+  switch_.on_timer(now_ + 1ms, out_);
+  EXPECT_EQ(Ticker::ticks, 1);
+  EXPECT_EQ(switch_.deadline(), idle) << "only the group's age is left";
+  switch_.check_consistent();
+}
+
+TEST_F(BehaviourTest, ShowsPathsWithoutTurnsIfItHasNone) {
+  const GroupView view = switch_.groups().at(0);
+  ASSERT_EQ(view.paths.size(), 3u);
+  for (const PathView& path : view.paths) {
+    EXPECT_EQ(path.lag, 0u);
+    EXPECT_EQ(path.turns_offset, 0u);
+    EXPECT_FALSE(path.is_source || path.is_worst);
+  }
+  EXPECT_EQ(view.data_packets + view.data_bytes + view.copies, 0u);
+}
+
+TEST_F(BehaviourTest, MayMoveItsTimerWhenAMemberIsEvicted) {
+  send(TestNetwork::control_bytes(0, wire::MrpType::kEvict, 1, std::span(members_).last(1)));
+  ASSERT_EQ(switch_.counters()[Counter::kPathsEvicted], 1u);
+  EXPECT_EQ(switch_.deadline(), now_ + 1ms);
+  switch_.check_consistent();
+}
+
+TEST_F(BehaviourTest, TakesItsTimerWithIt) {
+  send_data();
+  send(TestNetwork::control_bytes(0, wire::MrpType::kUnregister, 1, {}));
+  ASSERT_EQ(switch_.group_count(), 0u);
+  switch_.on_timer(now_ + 1ms, out_);
+  EXPECT_EQ(Ticker::ticks, 0);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,48 @@
+#include "switch-emulator/engine/group/loss_window.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::fabric {
+namespace {
+
+// A source that loses each `gap`-th packet, until the window changes no more.
+std::uint32_t window_with(std::uint32_t gap) {
+  LossWindow window;
+  std::uint32_t taken = 0;
+  for (int i = 0; i < 100; ++i) window.on_loss(taken += gap);
+  return window.packets();
+}
+
+TEST(LossWindow, IsHalfOfThePacketsBetweenTwoLossesAtMost) {
+  LossWindow window;
+  EXPECT_EQ(window.packets(), 0u) << "no limit";
+  EXPECT_EQ(window_with(1'000'000), 0u);
+  EXPECT_EQ(window_with(10'000), 2048u) << "it follows slowly";
+  EXPECT_EQ(window_with(333), 128u);
+  EXPECT_EQ(window_with(10), LossWindow::kLeast);
+}
+
+TEST(LossWindow, GrowsOnceLossesStop) {
+  LossWindow window;
+  std::uint32_t taken = 0;
+  for (int i = 0; i < 100; ++i) window.on_loss(taken += 100);
+  ASSERT_EQ(window.packets(), 32u);
+  const std::uint32_t last = taken;
+  int changes = 0;
+  for (; window.packets() != 0 && taken != last + (1 << 20); ++taken) {
+    changes += window.on_data(taken) ? 1 : 0;
+  }
+  EXPECT_EQ(window.packets(), 0u);
+  EXPECT_LT(changes, 10) << "each is sent to all members";
+}
+
+TEST(LossWindow, HoldsAcrossTheWrapOfItsCount) {
+  LossWindow window;
+  std::uint32_t taken = 0u - 5000;
+  window.on_loss(taken);
+  for (int i = 0; i < 100; ++i) window.on_loss(taken += 333);
+  EXPECT_EQ(window.packets(), 128u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,79 @@
+#include "switch-emulator/engine/group/one_source.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/registration/claim.h"
+#include "switch-emulator/engine/test_payloads.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// A group of three hosts, on ports 0 to 2; the leader is on port 0.
+class OneSourceTest : public testing::Test {
+ protected:
+  OneSourceTest() {
+    config_.ports.resize(3);
+    for (std::uint16_t port = 0; port < 3; ++port) group_.add_path(PortId(port), true);
+    group_.leader = 0;
+  }
+  OneSource& served() { return static_cast<OneSource&>(*group_.behaviour); }
+
+  SwitchConfig config_;
+  Counters counters_{3};
+  Pauses pauses_{3};
+  Scratch scratch_;
+  TestPayloads payloads_;
+  HeldFrames held_{3};
+  SwitchOutput out_;
+  Group group_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
+  Call call_{config_, counters_, pauses_, scratch_, payloads_,
+             held_,   Instant(), out_,    PortId(), wire::Icrc::kNone};
+};
+
+TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
+  served().evidence[2].packets = 5;
+  group_.remove_path(call_, Leader(), 1);
+  EXPECT_EQ(group_.find(PortId(2)), 1);
+  EXPECT_EQ(served().evidence[1].packets, 5u);
+  group_.check_consistent(0);
+}
+
+TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
+  const std::vector<wire::MrpRegion> one{{1, 11, 0x1000, 64}};
+  served().own_regions().publish(PortId(1), 1, one, true);
+  served().own_regions().publish(PortId(2), 1, one, true);
+  group_.remove_path(call_, Leader(), 1);
+  EXPECT_EQ(served().regions->find(PortId(1), 1), nullptr);
+  EXPECT_NE(served().regions->find(PortId(2), 1), nullptr);
+  group_.check_consistent(0);
+}
+
+TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsConfigured) {
+  EXPECT_STREQ(served().numbering.name(), "rebase");
+  EXPECT_EQ(served().cnps->to_text(), "worst-path, windows of 25ms or more");
+  config_.rules.source_change = net::SourceChange::kHostSync;
+  config_.rules.cnp_policy = net::CnpPolicy::kTmcf;
+  config_.rules.write_mode = net::WriteMode::kSameKey;
+  const OneSource other(group_, config_);
+  EXPECT_STREQ(other.numbering.name(), "host-sync");
+  EXPECT_EQ(other.cnps->to_text(), "tmcf, slots of 25ms");
+  EXPECT_EQ(other.writes, net::WriteMode::kSameKey);
+}
+
+TEST_F(OneSourceTest, KnowsTheFirstPacketThatAHostCanHaveOutstanding) {
+  const Psn start = served().start;  // no host has sent yet
+  EXPECT_EQ(Rebasing().first_outstanding(served(), 1, start + 5), start);
+  EXPECT_EQ(HostSync().first_outstanding(served(), 1, start), start);
+  EXPECT_EQ(HostSync().first_outstanding(served(), 1, start + 5), std::nullopt)
+      << "only the packet that comes next is certain there";
+}
+
+TEST(Numbering, IsAnnouncedInRegister) {
+  EXPECT_EQ(Rebasing().register_flags(), 0);
+  EXPECT_EQ(HostSync().register_flags(), wire::MrpHeader::kHostSync);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,475 @@
+#include "switch-emulator/engine/registration/registration.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "switch-emulator/engine/eviction.h"
+#include "switch-emulator/engine/registration/refusals.h"
+#include "switch-emulator/engine/registration/registration_messages.h"
+#include "switch-emulator/engine/registration/shares.h"
+
+namespace cepheus::fabric {
+
+using wire::MrpReject;
+
+namespace {
+
+bool is_well_formed(const MrpRequest& request) {
+  const wire::MrpHeader& h = request.message.header;
+  return request.message.member_count > 0 && h.seq < h.total;
+}
+
+// The leader is alive, as far as this switch knows.
+void touch(const Call& call, GroupEntry& entry) {
+  entry.last_seen = call.now;
+  entry.orphaned.reset();
+}
+
+}  // namespace
+
+void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  const auto datagram = wire::UdpDatagram::parse(frame, headers);
+  auto payload = frame.payload();
+  if (datagram && call.config.mrp_key) {
+    const auto verified = call.config.mrp_key->verify(datagram->ip.source, payload);
+    if (!verified) return call.count(Counter::kDropMrpUnauthenticated);
+    payload = *verified;
+  }
+  if (!datagram || datagram->udp.destination_port != call.config.mrp_port) {
+    return call.count(Counter::kDropMalformed);
+  }
+  if (const auto publication = wire::Publication::parse(payload)) {
+    return on_publish(call, *datagram, *publication);
+  }
+  const auto message = wire::MrpMessage::parse(payload);
+  if (!message || message->header.mcst_id != datagram->ip.destination) {
+    call.count(Counter::kDropMalformed);
+    if (const auto refusal = wire::refuse_version(payload)) {
+      send_refusal(call, *datagram, *refusal);
+    }
+    return;
+  }
+  const MrpRequest request{*datagram, *message};
+  if (wire::is_for_leader(message->header.type)) return answers_.on_answer(call, request);
+  switch (message->header.type) {
+    case wire::MrpType::kRegister:
+      return on_register(call, request);
+    case wire::MrpType::kActivate:
+      return on_activate(call, request);
+    case wire::MrpType::kUnregister:
+      return on_unregister(call, request);
+    case wire::MrpType::kRefresh:
+      return on_refresh(call, request);
+    case wire::MrpType::kQuery:
+      return on_query(call, request);
+    case wire::MrpType::kEvict:
+      return on_evict(call, request);
+    case wire::MrpType::kGiveUp:
+      return on_give_up(call, request);
+    case wire::MrpType::kAlive:
+      return on_alive(call, request);
+    case wire::MrpType::kConfirm:
+    case wire::MrpType::kReject:
+    case wire::MrpType::kReport:
+    case wire::MrpType::kComplain:
+      break;
+    case wire::MrpType::kHello:
+    case wire::MrpType::kPublish:
+    case wire::MrpType::kInstall:
+    case wire::MrpType::kInstalled:
+    case wire::MrpType::kRemove:
+    case wire::MrpType::kProbe:
+    case wire::MrpType::kProbed:
+      return call.count(Counter::kDropMalformed);
+  }
+}
+
+void Registrar::on_register(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpRegister);
+  if (is_stale(request)) return call.count(Counter::kDropMrpStale);
+  if (!is_under_way(request) && !rate_.admit(call.ingress(), call.now)) {
+    return call.count(Counter::kDropMrpRate);
+  }
+  if (const Refusal refusal = refuse(call, request)) {
+    return send_reject(call, request, refusal.reason, refusal.member);
+  }
+  GroupEntry* const known = groups_.find(request.id());
+  GroupEntry& entry = known == nullptr ? open_pending(call, request) : *known;
+  touch(call, entry);
+
+  if (const Refusal refusal = tree_.place_all(call, entry.table, request.message.list())) {
+    if (known == nullptr) groups_.erase(call, request.id());
+    return send_reject(call, request, refusal.reason, refusal.member);
+  }
+  request_confirms(call, request, entry.table.roster, {},
+                   entry.table.group.behaviour->register_flags());
+}
+
+// Passes on the leader's request to the members that it names, or to all on `ports`, where they
+// have not confirmed it yet, and confirms for those that have.
+void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& roster,
+                                 std::span<const PortId> ports, std::uint16_t flags) {
+  roster.begin(request.message.header.type);
+  if (request.message.member_count == 0) {
+    roster.expect_all();
+    pass_on(call, request, ports, roster);
+  } else {
+    Split parts;
+    std::size_t nameless = 0;
+    for (const wire::MrpMember& m : request.message.list()) {
+      if (const Roster::Member* member = roster.find(m)) {
+        roster.expect(*member);
+        if (!member->confirmed) parts.add(member->port, m);
+      } else if (add_by_trunk(roster, m, parts)) {
+        ++nameless;
+      }
+    }
+    roster.expect_nameless(nameless);
+    parts.send(call, request, &roster, flags);
+  }
+  answers_.confirm_due(call, request.id(), request.epoch());
+}
+
+// The switch has no name of a member behind a trunk. A request for one goes over every trunk of the
+// tree that leads to its attachment switch: the trunk of its registration, and seldom another one:
+// its switches drop the name. False during REGISTER: all members behind have names, so others are
+// at the leader's side.
+bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member,
+                             Split& parts) const {
+  const auto route = routes_.find(member.host);
+  if (!route || roster.step() == wire::MrpType::kRegister) return false;
+  bool found = false;
+  for (const PortId port : routes_.ports(*route)) {
+    if (roster.count_behind(port) == 0) continue;
+    parts.add(port, member);
+    found = true;
+  }
+  return found;
+}
+
+// Older than the present epoch, or a repeat of a finished step: changes nothing and gets no answer.
+bool Registrar::is_stale(const MrpRequest& request) {
+  if (const Tombstone* stone = groups_.find_tombstone(request.id())) {
+    return stone->leader == request.leader() && !wire::newer_epoch(request.epoch(), stone->epoch);
+  }
+  const GroupEntry* entry = groups_.find(request.id());
+  if (entry == nullptr || entry->leader != request.leader()) return false;
+  if (!entry->is_active && entry->table.group.epoch == request.epoch()) return false;
+  return !wire::newer_epoch(request.epoch(), entry->table.group.epoch);
+}
+
+// Further parts of a list, and repeats, are not new requests.
+bool Registrar::is_under_way(const MrpRequest& request) {
+  const GroupEntry* entry = groups_.find(request.id());
+  return entry != nullptr && entry->leader == request.leader() && !entry->is_active &&
+         entry->table.group.epoch == request.epoch();
+}
+
+// Reasons that need no look at the members. A newer epoch replaces its leader's table, also a
+// running one: the leader does not need it any more, and this switch missed its UNREGISTER.
+Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
+  if (!is_well_formed(request)) return {MrpReject::kMalformed, {}};
+  if (groups_.find_tombstone(request.id()) != nullptr) return {MrpReject::kIdInUse, {}};
+  GroupEntry* entry = groups_.find(request.id());
+  if (entry != nullptr && entry->leader != request.leader()) return {MrpReject::kIdInUse, {}};
+  if (entry != nullptr) {
+    if (entry->table.group.epoch == request.epoch()) {
+      // REGISTER from two sides at once: two switches disagree on the routes, and the paths would
+      // be no tree.
+      return leads_to(entry->table.group, call.ingress()) ? Refusal{}
+                                                          : Refusal{MrpReject::kNoRoute, {}};
+    }
+    groups_.erase(call, request.id());
+  }
+  if (groups_.size() >= call.config.max_groups) return {MrpReject::kTableFull, {}};
+  if (groups_.led_by(request.leader().host) >= call.config.max_groups_per_host) {
+    call.count(Counter::kRefusedQuota);
+    return {MrpReject::kQuota, {}};
+  }
+  return {};
+}
+
+GroupEntry& Registrar::open_pending(Call& call, const MrpRequest& request) {
+  GroupEntry& entry =
+      groups_.add(request.id(), request.leader(), request.epoch(), routes_.class_count(), call.now);
+  entry.table.loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
+  Group& group = entry.table.group;
+  const PortConfig& port = call.port(call.ingress());
+  group.leader = groups_.add_path(group, call.ingress(), port.kind == PortKind::kHost);
+  return entry;
+}
+
+GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
+  GroupEntry* entry = groups_.find(request.id());
+  if (entry == nullptr) {
+    call.count(groups_.find_tombstone(request.id()) != nullptr ? Counter::kDropMrpStale
+                                                               : Counter::kDropUnknownGroup);
+    return nullptr;
+  }
+  if (entry->leader == request.leader() && leads_to(entry->table.group, call.ingress())) {
+    return entry;
+  }
+  call.count(Counter::kDropMrpForeign);
+  return nullptr;
+}
+
+GroupEntry* Registrar::find_active(Call& call, const MrpRequest& request) {
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return nullptr;
+  if (entry->is_active && entry->table.group.epoch == request.epoch()) return entry;
+  call.count(Counter::kDropMrpStale);
+  return nullptr;
+}
+
+void Registrar::on_activate(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpActivate);
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return;
+  GroupInstance& table = entry->table;
+  if (table.group.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  if (!entry->is_active) {
+    const Path& leader = table.group.paths[table.group.leader];
+    if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
+      return send_reject(call, request, MrpReject::kMalformed, {});
+    }
+    // Repeats of REGISTER name only the missing members: members that a switch knew before a
+    // restart are not among them.
+    if (table.roster.size() != request.message.header.flags) {
+      return send_reject(call, request, MrpReject::kIncomplete, {});
+    }
+    entry->is_active = true;
+    table.chosen = std::vector<PortId>();
+    table.activated = call.now;
+    // With the wait for other members, so rather too long.
+    if (table.confirmed != Instant()) {
+      table.group.behaviour->on_round_trip(table.group.leader, call.now - table.confirmed, false);
+    }
+  }
+  touch(call, *entry);
+  groups_.reschedule(request.id(), *entry);  // another age counts from now on
+  list_branches(table.group, branches_);
+  request_confirms(call, request, table.roster, branches_);
+}
+
+void Registrar::on_unregister(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpUnregister);
+  if (Tombstone* stone = groups_.find_tombstone(request.id())) {
+    // A repeat: switches and hosts behind this one may have missed the first.
+    if (stone->leader != request.leader() || stone->leader_port != call.ingress()) {
+      return call.count(Counter::kDropMrpForeign);
+    }
+    if (stone->epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+    return request_confirms(call, request, stone->roster, stone->ports);
+  }
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return;
+  if (entry->table.group.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  list_branches(entry->table.group, branches_);
+  request_confirms(call, request, entry->table.roster, branches_);
+  groups_.bury(call, request.id());
+}
+
+void Registrar::on_refresh(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpRefresh);
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return;
+  touch(call, *entry);
+  list_branches(entry->table.group, branches_);
+  const bool is_news = entry->is_active && request.message.path;
+  if (!is_news) return pass_on_to_switches(call, request, branches_);
+  // Members learn it, and a REPORT that was lost is repeated.
+  pass_on(call, request, branches_, entry->table.roster);
+  report_path(call, groups_, *entry);
+}
+
+void Registrar::on_query(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpQuery);
+  GroupEntry* entry = find_active(call, request);
+  if (entry == nullptr) return reject_if_forgotten(call, request);
+  touch(call, *entry);
+  const Group& group = entry->table.group;
+  list_branches(group, branches_);
+  pass_on_to_switches(call, request, branches_);
+  const bool is_presence =
+      request.message.header.flags == wire::MrpHeader::kPresence && call.rules().presence_answer;
+  const bool is_leaders_switch = call.port(call.ingress()).kind == PortKind::kHost;
+  report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    if (group.paths[i].is_host || routes_.is_up(group.paths[i].port)) continue;
+    return report_lost_path(call, entry->leader, entry->table, i);
+  }
+}
+
+// The switch has restarted, or has freed the group while its leader's port was down. Members behind
+// it may have left, and can't inform their leader over this path.
+void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
+  const Tombstone* stone = groups_.find_tombstone(request.id());
+  const bool is_unregistered = stone != nullptr && !stone->by_switch;
+  const bool is_known = groups_.find(request.id()) != nullptr || is_unregistered;
+  if (is_known || !call.rules().presence_answer) return;
+  send_reject(call, request, MrpReject::kIncomplete, {});
+}
+
+void Registrar::on_port_down(Call& call, PortId down) {
+  groups_.for_each([&](McstId, GroupEntry& entry) {
+    Group& group = entry.table.group;
+    const PathNo path = group.find(down);
+    if (path == kNoPath || path == group.leader) return;
+    if (!group.paths[path].is_host) {
+      report_lost_path(call, entry.leader, entry.table, path);
+    } else if (entry.is_active) {
+      group.behaviour->on_port_down(path);
+      report_hosts(call, routes_, entry.leader, group, path);
+    }
+  });
+}
+
+void Registrar::on_port_up(PortId up) {
+  groups_.for_each([&](McstId, GroupEntry& entry) {
+    if (!entry.is_active) return;
+    Group& group = entry.table.group;
+    const PathNo path = group.find(up);
+    if (path != kNoPath) group.behaviour->on_port_up(path);
+  });
+}
+
+void Registrar::on_evict(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpEvict);
+  GroupEntry* entry = find_active(call, request);
+  if (entry == nullptr) return;
+  touch(call, *entry);
+  Group& group = entry->table.group;
+  list_branches(group, branches_);
+  pass_down(call, request, branches_);
+  wire::MrpMessage done;
+  done.header = request.message.header;
+  for (const wire::MrpMember& member : request.message.list()) {
+    entry->table.roster.remove(member.host);
+    const std::optional<PortId> port = own_port(call, routes_, member.host);
+    if (!port) continue;
+    const PathNo path = group.find(*port);
+    if (path == group.leader) continue;  // a leader that leaves unregisters
+    if (path != kNoPath && group.paths[path].qpn == member.qpn) {
+      call.count(Counter::kPathsEvicted);
+      evict(call, groups_, *entry, path);
+    }
+    done.add(member);
+    send_evicted(call, request, *port, member);
+  }
+  if (done.member_count > 0) confirm_eviction(call, request, done);
+}
+
+// Members that complained may wait.
+void Registrar::on_alive(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpAlive);
+  GroupEntry* entry = find_active(call, request);
+  if (entry == nullptr) return;
+  Split parts;
+  for (const wire::MrpMember& m : request.message.list()) {
+    const Roster& roster = entry->table.roster;
+    if (const Roster::Member* member = roster.find(m)) {
+      parts.add(member->port, m);
+    } else {
+      add_by_trunk(roster, m, parts);
+    }
+  }
+  parts.send(call, request);
+}
+
+// A host publishes its own memory, to its own switch.
+void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
+                           const wire::Publication& publication) {
+  call.count(Counter::kMrpPublish);
+  const wire::MrpHeader& h = publication.header;
+  if (h.mcst_id != datagram.ip.destination) return call.count(Counter::kDropMalformed);
+  const bool is_host = call.port(call.ingress()).kind == PortKind::kHost;
+  if (!is_host || publication.member.host != datagram.ip.source) {
+    return call.count(Counter::kDropMrpForged);
+  }
+  GroupEntry* entry = groups_.find(h.mcst_id);
+  if (entry == nullptr) return call.count(Counter::kDropUnknownGroup);
+  if (entry->leader.instance != h.instance) return call.count(Counter::kDropMrpForeign);
+  Group& group = entry->table.group;
+  if (group.epoch != h.epoch) return call.count(Counter::kDropMrpStale);
+  const PathNo path = group.find(call.ingress());
+  if (path == kNoPath || group.paths[path].qpn != publication.member.qpn) {
+    return call.count(Counter::kDropNotMember);
+  }
+  switch (group.behaviour->on_publication(call, path, publication)) {
+    case Behaviour::Published::kNotServed:
+      return refuse_regions(call, group, entry->leader, group.paths[path]);
+    case Behaviour::Published::kTooOld:
+      return call.count(Counter::kDropMrpStale);
+    case Behaviour::Published::kYes:
+      break;
+  }
+  confirm_publication(call, datagram, publication);
+}
+
+// The recipients may be behind switches that have refused the group, so it follows the routes. A
+// member believes it because of its token (wire::MrpMember::token).
+void Registrar::on_give_up(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpGiveUp);
+  const GroupEntry* entry = groups_.find(request.id());
+  if (entry != nullptr && entry->leader != request.leader()) {
+    return call.count(Counter::kDropMrpForeign);
+  }
+  Split parts;
+  for (const wire::MrpMember& m : request.message.list()) {
+    const auto own = own_port(call, routes_, m.host);
+    const auto next = own ? own : routes_.next_hop(m.host, 0, call.ingress());
+    if (next && *next != call.ingress()) parts.add(*next, m);
+  }
+  if (parts.is_empty()) return call.count(Counter::kDropNoRoute);
+  parts.send(call, request);
+}
+
+// If the leader's port is down, the leader is not the source and the group has evictions, the
+// leader is evicted first, so that the messages in flight complete. Otherwise the group ends.
+void Registrar::age(Call& call, McstId id) {
+  GroupEntry& entry = *groups_.find(id);
+  if (entry.orphaned && !entry.leaderless && entry.is_active &&
+      !(entry.table.loss_ends && call.rules().loss_ends)) {
+    Group& group = entry.table.group;
+    const bool has_receivers =
+        group.paths.size() > 2 || !std::ranges::all_of(group.paths, &Path::is_host);
+    if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
+        has_receivers) {
+      entry.leaderless = true;
+      entry.orphaned = call.now;
+      const PathNo leader = std::exchange(group.leader, kNoPath);
+      call.count(Counter::kPathsEvicted);
+      evict(call, groups_, entry, leader);
+      return groups_.reschedule(id, entry);
+    }
+  }
+  call.count(Counter::kStaleTableAged);
+  dissolve(call, id, entry.orphaned ? MrpReject::kEvicted : MrpReject::kNone);
+}
+
+// No leader repeats a switch's UNREGISTER. Switches that got the first pass this one on.
+void Registrar::on_timer(Call& call) {
+  answers_.on_timer(call);
+  for (; !repeats_.empty() && repeats_.front().at <= call.now; repeats_.pop_front()) {
+    pass_on_aged_again(call, repeats_.front().group, repeats_.front().ports);
+  }
+}
+
+Instant Registrar::deadline() const {
+  return std::min(answers_.deadline(), repeats_.empty() ? wire::kNever : repeats_.front().at);
+}
+
+void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
+  GroupEntry& entry = *groups_.find(id);
+  GroupInstance& table = entry.table;
+  list_branches(table.group, branches_);
+  const AgedGroup aged{id, table.group.epoch, entry.leader, why};
+  pass_on_aged(call, aged, branches_, table.roster);
+  std::erase_if(branches_, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
+  if (!branches_.empty()) repeats_.push_back({call.now + call.config.rest / 2, aged, branches_});
+  table.roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
+  groups_.bury(call, id);
+  if (Tombstone* stone = groups_.find_tombstone(id)) stone->by_switch = true;
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,118 @@
+// The switch's half of MRP (docs/protocol.md, "Registration"; paper III-C): builds, activates and
+// frees tables on the leader's request.
+//
+// REGISTER splits its member list by output port; ACTIVATE, UNREGISTER and REFRESH follow the tree.
+// Answers go up to the leader (answers.h). QUERY and EVICT are for groups in operation: the leader
+// requests a REPORT of lagging members, and evicts members (eviction.h). All messages are addressed
+// to the McstID; only those to a host have that host's address, and the port of the process there.
+//
+//            REGISTER(e)            ACTIVATE(e)              UNREGISTER(e), age
+//   (none) -------------> pending -------------> current -----------------------> tombstone
+//   --rest--> (none)
+//                             ^                     |
+//                             +--- REGISTER(e+) ----+   replaces it: its UNREGISTER was lost
+#pragma once
+
+#include <deque>
+#include <span>
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/registration/answers.h"
+#include "switch-emulator/engine/registration/host_rate.h"
+#include "switch-emulator/engine/registration/placement.h"
+#include "wire/ecn.h"
+#include "wire/mrp.h"
+#include "wire/publication.h"
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+
+class Split;
+
+// A parsed control datagram.
+struct MrpRequest {
+  const wire::UdpDatagram& datagram;
+  const wire::MrpMessage& message;
+
+  McstId id() const { return message.header.mcst_id; }
+  std::uint16_t epoch() const { return message.header.epoch; }
+  Leader leader() const {
+    return {datagram.ip.source, message.header.instance, datagram.udp.source_port,
+            wire::without_ecn(datagram.ip.tos)};
+  }
+};
+
+// A group that a switch has freed without its leader.
+struct AgedGroup {
+  McstId id;
+  std::uint16_t epoch = 0;
+  Leader leader;
+  wire::MrpReject why = wire::MrpReject::kNone;
+};
+
+class Registrar {
+ public:
+  Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
+      : routes_(routes),
+        groups_(groups),
+        answers_(groups),
+        tree_(routes, groups),
+        rate_(config, &SwitchConfig::register_rate) {}
+
+  // A datagram on the registration port with a destination in the pool of McstIDs.
+  void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+  void on_timer(Call& call);
+  Instant deadline() const;
+  // Frees a group that was neither used nor refreshed for too long, and informs the nodes behind
+  // this switch.
+  void age(Call& call, McstId id);
+  // A host's port went down: informs the leaders of its groups at once.
+  void on_port_down(Call& call, PortId down);
+  // It is up again: a member with feedback from now on is the same as before.
+  void on_port_up(PortId up);
+
+ private:
+  void on_register(Call& call, const MrpRequest& request);
+  void on_activate(Call& call, const MrpRequest& request);
+  void on_unregister(Call& call, const MrpRequest& request);
+  void on_refresh(Call& call, const MrpRequest& request);
+  void on_query(Call& call, const MrpRequest& request);
+  void reject_if_forgotten(Call& call, const MrpRequest& request);
+  void on_evict(Call& call, const MrpRequest& request);
+  void on_give_up(Call& call, const MrpRequest& request);
+  void on_alive(Call& call, const MrpRequest& request);
+  void on_publish(Call& call, const wire::UdpDatagram& datagram,
+                  const wire::Publication& publication);
+  void dissolve(Call& call, McstId id, wire::MrpReject why);
+
+  bool is_stale(const MrpRequest& request);
+  bool is_under_way(const MrpRequest& request);
+  Refusal refuse(Call& call, const MrpRequest& request);
+  GroupEntry& open_pending(Call& call, const MrpRequest& request);
+  void request_confirms(Call& call, const MrpRequest& request, Roster& roster,
+                        std::span<const PortId> ports, std::uint16_t flags = 0);
+  bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
+
+  // The entry that `request` may change: of this leader, by the port that leads to it. Null and
+  // counted if none.
+  GroupEntry* find_commanded(Call& call, const MrpRequest& request);
+  // The same, of the epoch with active data.
+  GroupEntry* find_active(Call& call, const MrpRequest& request);
+
+  const Routes& routes_;
+  GroupTable& groups_;
+  Answers answers_;
+  Placement tree_;
+  HostRate rate_;
+  // UNREGISTERs to be sent again, in the order of their times: at most max_groups in each
+  // orphan_age.
+  struct Repeat {
+    Instant at;
+    AgedGroup group;
+    std::vector<PortId> ports;
+  };
+  std::deque<Repeat> repeats_;
+  std::vector<PortId> branches_;  // of the current group; a member for reuse
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,43 @@
+#include "switch-emulator/engine/registration/shares.h"
+
+#include "switch-emulator/engine/registration/registration_messages.h"
+
+namespace cepheus::fabric {
+
+// A path towards the leader counts, too: any member may be the source.
+wire::MrpPath path_of(const GroupTable& groups, const GroupEntry& entry) {
+  wire::MrpPath least = entry.table.roster.path();
+  for (const Path& path : entry.table.group.paths) {
+    least.narrow({0, groups.share_of(path.port, entry.is_in_use)});
+  }
+  if (least.window != 0) least.narrow({0, entry.table.group.behaviour->window()});
+  return least;
+}
+
+void report_path(Call& call, const GroupTable& groups, GroupEntry& entry) {
+  const Group& group = entry.table.group;
+  entry.table.reported = path_of(groups, entry);
+  wire::MrpMessage message;
+  message.header.type = wire::MrpType::kReport;
+  message.header.epoch = group.epoch;
+  message.header.mcst_id = group.id;
+  message.header.instance = entry.leader.instance;
+  message.path = entry.table.reported;
+  send_report(call, entry.leader, group, message);
+}
+
+void report_path_change(Call& call, const GroupTable& groups, GroupEntry& entry) {
+  if (entry.is_active && path_of(groups, entry) != entry.table.reported) {
+    report_path(call, groups, entry);
+  }
+}
+
+void report_share_changes(Call& call, GroupTable& groups) {
+  if (!groups.take_share_changes()) return;
+  const auto own = Handling::none(call);
+  groups.for_each([&](McstId, GroupEntry& entry) {
+    if (entry.is_in_use) report_path_change(call, groups, entry);
+  });
+}
+
+}  // namespace cepheus::fabric
