@@ -60,7 +60,7 @@ class Progress(EndToEnd):
         self.check_in_directory("--moved", "--count", 3, "--max", MEGA, hosts=4, mca=REQUIRE)
 
     def test_a_rank_that_starts_late_is_no_fault(self):
-        self.check_in_directory("--late", "--delay", 1, mca={**REQUIRE, "coll_cepheus_watchdog_ms": 200})
+        self.check_in_directory("--late", "--delay", 1, mca={**REQUIRE, "coll_cepheus_watchdog_ms": 500})
 
 
 class LiveIbcasts(LiveRun):

@@ -14,7 +14,7 @@ from switch_process import Switch as SwitchProcess
 from switch_process import end
 
 READY_SECONDS = 30
-TIME_LIMIT = 120  # seconds, for any wait of a test
+TIME_LIMIT = 300  # seconds, for any wait of a test
 
 
 class Switch(SwitchProcess):
