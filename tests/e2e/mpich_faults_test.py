@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Faults under programs of MPICH: messages, requests and the thread of libcepheus-mpi.so complete the broadcasts in flight.
 
-One case of each kind. `./run faults --mpi mpich` has random moments of all faults.
+One case of each kind. `./run faults --mpi mpich` has random moments of a switch's and trunks' faults.
 """
 
 import mpich_test

@@ -208,6 +208,7 @@ struct mcast_op {
 };
 
 /* Sends `length` bytes and `imm` to all other members; done() runs when every one has acknowledged.
+ * At most max_message bytes (mcast_group_query), which is known once the group is active.
  * `mem` covers the buffer; NULL: registered for the time of the operation. MCAST_INPROGRESS,
  * MCAST_ERR_AGAIN, or an error, after which done() does not run. */
 MCAST_API mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length,

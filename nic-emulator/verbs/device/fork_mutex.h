@@ -12,6 +12,7 @@
 #include <new>
 
 #include "nic-emulator/verbs/device/inner_mutex.h"
+#include "wire/clock.h"
 
 namespace cepheus::verbs {
 
@@ -56,14 +57,16 @@ class ForkMutex {
 
  private:
   bool try_for_short() {
-    for (int looks = 0; looks < kShort; ++looks) {
-      if (try_lock()) return true;
+    const wire::Instant until = wire::monotonic_now() + kShort;
+    while (!try_lock()) {
+      if (wire::monotonic_now() > until) return false;
       ::sched_yield();
     }
-    return false;
+    return true;
   }
 
-  static constexpr int kShort = 100'000;  // looks: a holder may be off its core for some 10 ms
+  // A holder may be off its core for some 10 ms.
+  static constexpr wire::Duration kShort = std::chrono::milliseconds(50);
 
   // Each thread's own number, which it keeps in the child of a fork.
   static int self() {
