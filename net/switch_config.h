@@ -34,9 +34,6 @@ struct PortConfig {
   std::uint32_t data_slots = 0;
   // ... that the queue before its link holds; 0: no limit is known.
   std::uint32_t queue_frames = 0;
-  // Packets that each source may have under way to the ring of an emulated host without such a queue;
-  // 0: no such ring.
-  std::uint32_t ring_window = 0;
 
   // The smaller one of both that are known.
   std::uint32_t most_waiting() const {

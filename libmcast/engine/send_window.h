@@ -4,10 +4,8 @@
 // The switches' number comes with ACTIVATE, and may be renewed. Long messages go in portions, which
 // all members compute by the first number. NICs request an acknowledgement with the last packet of a
 // message at the latest. So a portion is at most half of the window: one is under way while another
-// is acknowledged. It has at most kShortPortion packets, because losses make later windows small.
-// Ways that take kDeep packets are deep queues and the rings of emulated hosts. There a portion is
-// longer, because each one costs acknowledgements and wakes its receivers. Without a number there is
-// no limit.
+// is acknowledged. It has at most kLongestPortion packets, because losses make later windows small.
+// Without a number there is no limit.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +22,7 @@ class SendWindow {
   // Packets of the longest message, and of messages that keep the way busy; 0: any number.
   std::uint32_t longest() const { return first_; }
   std::uint32_t portion() const {
-    if (first_ == 0) return 0;
-    return first_ < kDeep ? std::clamp(first_ / 2, 1u, kShortPortion) : kDeep / 4;
+    return first_ == 0 ? 0 : std::clamp(first_ / 2, 1u, kLongestPortion);
   }
   std::uint32_t limit() const { return limit_; }
 
@@ -38,8 +35,7 @@ class SendWindow {
   void drop() { under_way_ = 0; }
 
  private:
-  static constexpr std::uint32_t kShortPortion = 64;  // packets
-  static constexpr std::uint32_t kDeep = 1024;
+  static constexpr std::uint32_t kLongestPortion = 64;  // packets
 
   std::uint32_t first_ = 0, limit_ = 0;
   std::uint64_t under_way_ = 0;
