@@ -1,5 +1,5 @@
-// A multicast group of simulated hosts, whose programs only move bytes. It is registered like a
-// live group. Then any member sends messages to all others.
+// A multicast group of simulated hosts. Their programs only move bytes. The group is registered like
+// a live one. Then any member sends messages to all others.
 #pragma once
 
 #include <functional>

@@ -105,6 +105,7 @@ constexpr int kForks = 1000;
 std::atomic<int> forks{0};
 std::atomic<int> failed_child{0};  // its wait status
 volatile bool is_child = false;
+std::atomic<bool> has_begun{false};  // to use verbs, all threads started
 
 // Handlers of SIGSEGV start debuggers so. Every child continues behind the handler.
 void fork_in_handler(int) {
@@ -127,11 +128,12 @@ void block_signals() {
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-// At any place of the program: after each fork, a little later than after the one before.
+// At any place of the program: each time some other number of steps after the last fork.
 void interrupt(pthread_t program) {
   block_signals();
+  while (!has_begun) ::sched_yield();
   for (int i = 0; i < kForks; ++i) {
-    ::usleep(i * 37 % 400);
+    for (volatile int steps = i * 37 % 400 * 500; steps > 0;) steps = steps - 1;
     ::pthread_kill(program, SIGPROF);
     while (forks == i) ::sched_yield();
   }
@@ -157,18 +159,24 @@ TEST_P(ForkingHandler, MayInterruptAnyCall) {
     ::alarm(kMostSeconds);
     Endpoint e;
     e.connect(e.name());
+    ibv_wc wc{};
+    int polled = 0;
+    const auto turn = [&] {
+      static_cast<void>(e.post_recv(1, 0, 8));
+      static_cast<void>(e.post_send(2, 0, 8));
+      while ((polled = ibv_poll_cq(e.cq, 1, &wc)) > 0) {
+      }
+    };
+    // glibc's fork() would wait for malloc() that it interrupts, so all memory is allocated before.
+    for (int i = 0; i < kForks; ++i) turn();
     struct sigaction action {};
     action.sa_handler = fork_in_handler;
     ::sigaction(SIGPROF, &action, nullptr);
     if (GetParam()) std::thread(fork_without_end).detach();
     std::thread(interrupt, ::pthread_self()).detach();
-    ibv_wc wc{};
-    int polled = 0;
+    has_begun = true;
     while ((is_child || forks < kForks) && polled >= 0 && failed_child == 0) {
-      static_cast<void>(e.post_recv(1, 0, 8));
-      static_cast<void>(e.post_send(2, 0, 8));
-      while ((polled = ibv_poll_cq(e.cq, 1, &wc)) > 0) {
-      }
+      turn();
       if (is_child) {
         // Completions from before the fork come first.
         while ((polled = ibv_poll_cq(e.cq, 1, &wc)) > 0) {

@@ -80,7 +80,7 @@ class PacketSocket final : public InterfaceDriver {
   wire::Result<void> bind_to(const std::string& interface, Filter filter);
   wire::Result<void> map_rings(std::uint32_t largest_frame);
   std::uint32_t take_back_pending();
-  bool is_queued(std::uint32_t back) const;  // the frame so many slots before the next
+  bool is_queued(std::uint32_t back) const;  // the frame `back` slots before the next
   void set_priority(std::uint8_t tos);       // of frames that are queued from now on
 
   UniqueFd fd_;

@@ -14,7 +14,7 @@ NONE, MANY = (0,), range(21, 1 << 30)
 class Case(NamedTuple):
     name: str
     command: str  # of a program of tests/mpi
-    how: dict = {}  # of over_fabric, whose hosts are 4
+    how: dict = {}  # arguments of over_fabric; 4 hosts by default
     counted: dict = {}  # legal numbers of calls by path
     printed: str = ""  # on stderr
     leaves_no_group: bool = False
