@@ -52,7 +52,7 @@ class Backoff {
 
 // All that hosts repeat. A simulation has paces of its own.
 struct Repeats {
-  // REGISTER and ACTIVATE, or a new sender group's INSTALL, until all have answered.
+  // REGISTER, CONNECT and ACTIVATE, or a new sender group's INSTALL, until all have answered.
   Pace set_up{times::kFirstRetry, times::kLongestRetry};
   // REFRESH of an active group.
   Pace refresh{times::kRefresh, times::kRefresh};

@@ -39,9 +39,11 @@ void Membership::answer(MrpType type, std::uint16_t flags, Outbox& out) const {
 }
 
 // The leader, which no switch sends a REGISTER to, learns the method from its members.
-std::uint16_t Membership::confirmed_flags() const {
-  const int method = host_sync_ ? wire::MrpHeader::kHostSync : 0;
-  return static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) | method);
+void Membership::confirm(MrpType step, Outbox& out) const {
+  const bool is_first = step == MrpType::kRegister;
+  const int method = is_first && host_sync_ ? wire::MrpHeader::kHostSync : 0;
+  answer(MrpType::kConfirm, static_cast<std::uint16_t>(static_cast<int>(step) | method), out);
+  if (is_first && path_mtu_ != 0) out.messages.back().path = wire::MrpPath{path_mtu_, 0};
 }
 
 void Membership::refuse(const wire::MrpHeader& requested, MrpReject reason, Outbox& out) const {
@@ -61,21 +63,23 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
   switch (h.type) {
     case MrpType::kRegister:
       return is_named_by(message) ? on_register(from, message, out) : Task::kNone;
+    case MrpType::kConnect:
+      return on_connect(from, message, out);
     case MrpType::kActivate:
       if (!is_of_this_group(from, h)) return Task::kNone;
-      if (state_ != State::kConfirmed && state_ != State::kActive) {
-        CEPHEUS_RARE_SITUATION("ACTIVATE finds a member that is not confirmed");
+      if (state_ != State::kConnected && state_ != State::kActive) {
+        CEPHEUS_RARE_SITUATION("ACTIVATE finds a member that is not connected");
         return Task::kNone;
       }
       if (state_ == State::kActive) CEPHEUS_SITUATION("ACTIVATE comes again to an active member");
-      answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kActivate), out);
+      confirm(MrpType::kActivate, out);
       if (state_ == State::kActive) return Task::kNone;
-      path_ = message.path.value_or(wire::MrpPath());
+      path_.window = message.path.value_or(wire::MrpPath()).window;
       set_state(State::kActive, "the leader activated the group");
       return Task::kActivated;
     case MrpType::kUnregister:
       if (!is_of_this_group(from, h)) return Task::kNone;
-      answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kUnregister), out);
+      confirm(MrpType::kUnregister, out);
       return end(h, state_ == State::kActive
                         ? "the leader unregistered the group"
                         : "the leader unregistered the group before it was active");
@@ -93,7 +97,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       if (state_ != State::kActive || !is_of_this_group(from, h) || !message.path) {
         return Task::kNone;
       }
-      path_ = *message.path;
+      path_.window = message.path->window;
       return Task::kRenewed;
     case MrpType::kAlive:
       if (state_ != State::kActive || !is_of_this_group(from, h)) return Task::kNone;
@@ -116,7 +120,7 @@ void Membership::send_request(Outbox& out) const {
 
 void Membership::leave(Instant now, Outbox& out) {
   const bool has_joined =
-      state_ == State::kConnecting || state_ == State::kConfirmed || state_ == State::kActive;
+      state_ != State::kWaiting && state_ != State::kFailed && state_ != State::kGone;
   if (leader_ == self_.host || !has_joined) return;
   fail(now, "its owner's side failed", out);
 }
@@ -150,18 +154,28 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, O
   if (state_ == State::kWaiting) {
     take_up(from, h);
     host_sync_ = (h.flags & wire::MrpHeader::kHostSync) != 0;
-    set_state(State::kConnecting, "a leader named this member");
-    return Task::kConnect;
+    set_state(State::kRegistered, "a leader named this member");
+    confirm(MrpType::kRegister, out);
+    return Task::kRegistered;
   }
   if (!is_of_this_group(from, h)) {
     const bool same_group = from == leader_ && h.instance == instance_ && h.mcst_id == id_;
     if (same_group && !wire::newer_epoch(h.epoch, epoch_)) return Task::kNone;  // a late duplicate
     const bool over = state_ == State::kGone || state_ == State::kFailed;
     refuse(h, over ? MrpReject::kNotMember : MrpReject::kIdInUse, out);
-  } else if (state_ == State::kConfirmed || state_ == State::kActive) {
-    answer(MrpType::kConfirm, confirmed_flags(), out);
+  } else if (state_ != State::kFailed && state_ != State::kGone) {
+    confirm(MrpType::kRegister, out);
   }
   return Task::kNone;
+}
+
+Membership::Task Membership::on_connect(Ipv4 from, const MrpMessage& message, Outbox& out) {
+  if (!is_of_this_group(from, message.header)) return Task::kNone;
+  if (state_ == State::kConnected || state_ == State::kActive) confirm(MrpType::kConnect, out);
+  if (state_ != State::kRegistered) return Task::kNone;
+  path_.mtu = message.path.value_or(wire::MrpPath()).mtu;
+  set_state(State::kConnecting, "every member takes part");
+  return Task::kConnect;
 }
 
 // The leader gave the registration up, and sent this to this member alone. A member that has not
@@ -189,7 +203,7 @@ Membership::Task Membership::end(const wire::MrpHeader& why, const char* reason)
 bool Membership::lead(McstId id, std::uint16_t epoch, std::uint32_t instance) {
   if (state_ != State::kWaiting) return false;
   take_up(self_.host, {.epoch = epoch, .mcst_id = id, .instance = instance});
-  set_state(State::kConfirmed, "leads the group itself");
+  set_state(State::kConnected, "leads the group itself");
   return true;
 }
 
@@ -199,8 +213,8 @@ void Membership::connected(Instant now, bool ok, Outbox& out) {
     return;
   }
   if (ok) {
-    set_state(State::kConfirmed, "its queue pair is connected");
-    answer(MrpType::kConfirm, confirmed_flags(), out);
+    set_state(State::kConnected, "its queue pair is connected");
+    confirm(MrpType::kConnect, out);
   } else {
     fail(now, "its queue pair could not be connected", out);
   }

@@ -14,13 +14,22 @@ namespace cepheus::mrp {
 
 class Membership {
  public:
-  enum class State : std::uint8_t { kWaiting, kConnecting, kConfirmed, kActive, kFailed, kGone };
+  enum class State : std::uint8_t {
+    kWaiting,
+    kRegistered,  // it takes part, and waits for the path MTU
+    kConnecting,
+    kConnected,
+    kActive,
+    kFailed,
+    kGone
+  };
 
   // The owner's task after on_message.
   enum class Task : std::uint8_t {
     kNone,
-    kConnect,    // bring the QP to RTS towards id(), start PSN group_start_psn(id(), epoch()), then
-                 // call connected()
+    kRegistered,  // a leader has named this member
+    kConnect,    // bring the QP to RTS towards id(), start PSN group_start_psn(id(), epoch()), with
+                 // the path MTU of path(), then call connected()
     kActivated,  // data may flow
     kRenewed,    // path() has changed
     kDissolved,  // the leader unregistered the group or gave its registration up, see
@@ -30,7 +39,9 @@ class Membership {
     kStands,     // the leader still has the group; answers send_request()
   };
 
-  explicit Membership(MrpMember self) : self_(self) {}
+  // `path_mtu`: of its port, bytes; 0: the leader does not learn it.
+  explicit Membership(MrpMember self, std::uint16_t path_mtu = 0)
+      : self_(self), path_mtu_(path_mtu) {}
 
   // `from` is the leader (the source of the datagram), or in REJECT this host's own switch. A
   // REGISTER is ignored that does not name this member and its token, as is a GIVE_UP before that.
@@ -57,7 +68,8 @@ class Membership {
   McstId id() const { return id_; }
   std::uint16_t epoch() const { return epoch_; }
   Ipv4 leader() const { return leader_; }
-  // What the group's ways can take, by the leader's last message about it.
+  // What the group's ways can take: the path MTU by CONNECT, the window by the leader's last message
+  // about it.
   const wire::MrpPath& path() const { return path_; }
   // The switches leave the PSNs at a change of the source to the hosts.
   bool host_sync() const { return host_sync_; }
@@ -71,13 +83,15 @@ class Membership {
   Task on_give_up(Ipv4 from, const MrpMessage& message);
   Task end(const wire::MrpHeader& why, const char* reason);
   void answer(wire::MrpType type, std::uint16_t flags, Outbox& out) const;
-  std::uint16_t confirmed_flags() const;
+  void confirm(wire::MrpType step, Outbox& out) const;
+  Task on_connect(Ipv4 from, const MrpMessage& message, Outbox& out);
   void take_up(Ipv4 leader, const wire::MrpHeader& header);
   void fail(Instant now, const char* reason, Outbox& out);
   void send_left(Instant now, Outbox& out);
   void refuse(const wire::MrpHeader& requested, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;
+  std::uint16_t path_mtu_;
   State state_ = State::kWaiting;
   const char* state_reason_ = "new";  // of the last change of state
   wire::MrpReject reject_ = wire::MrpReject::kNone;

@@ -35,7 +35,8 @@ struct Member {
 MrpMessage register_message() { return of_group(MrpType::kRegister, {member(1)}); }
 
 void Member::join() {
-  EXPECT_EQ(receive(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(receive(register_message()), MemberTask::kRegistered);
+  EXPECT_EQ(receive(of_group(MrpType::kConnect)), MemberTask::kConnect);
   connected(true);
   EXPECT_EQ(receive(of_group(MrpType::kActivate)), MemberTask::kActivated);
 }
@@ -62,12 +63,26 @@ void expect_reject(const std::vector<MrpMessage>& answers, MrpReject reason) {
 
 TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
   Member m;
-  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
+  expect_confirm(m.answers, MrpType::kRegister);
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kConnect);
   EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.receive(register_message()), MemberTask::kNone);  // repeated meanwhile
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kNone);  // repeated meanwhile
   EXPECT_TRUE(m.answers.empty());
   m.connected(true);
-  expect_confirm(m.answers, MrpType::kRegister);
+  expect_confirm(m.answers, MrpType::kConnect);
+}
+
+TEST(Membership, SendsItsPathMtuAndTakesTheGroups) {
+  Member m;
+  m.membership = Membership(member(1), 4096);
+  m.receive(register_message());
+  ASSERT_EQ(m.answers.size(), 1u);
+  EXPECT_EQ(m.answers[0].path, (wire::MrpPath{4096, 0}));
+  MrpMessage connect = of_group(MrpType::kConnect);
+  connect.path = wire::MrpPath{1024, 0};
+  EXPECT_EQ(m.receive(connect), MemberTask::kConnect);
+  EXPECT_EQ(m.membership.path().mtu, 1024);
 }
 
 TEST(Membership, ConfirmsEveryRepeatedMessageAgainWithoutActingTwice) {
@@ -75,6 +90,8 @@ TEST(Membership, ConfirmsEveryRepeatedMessageAgainWithoutActingTwice) {
   m.join();
   EXPECT_EQ(m.receive(register_message()), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kRegister);
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kNone);
+  expect_confirm(m.answers, MrpType::kConnect);
   EXPECT_EQ(m.receive(of_group(MrpType::kActivate)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kActivate);
   EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kDissolved);
@@ -88,8 +105,7 @@ TEST(Membership, NotifiesTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
   Member m;
   MrpMessage message = register_message();
   message.header.flags = wire::MrpHeader::kHostSync;
-  EXPECT_EQ(m.receive(message), MemberTask::kConnect);
-  m.connected(true);
+  EXPECT_EQ(m.receive(message), MemberTask::kRegistered);
   EXPECT_TRUE(m.membership.host_sync());
   ASSERT_EQ(m.answers.size(), 1u);
   EXPECT_EQ(m.answers[0].header.flags,
@@ -119,7 +135,7 @@ TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   m.receive(register_message());
   EXPECT_EQ(m.receive(of_group(MrpType::kGiveUp, {member(1)}), host(7)), MemberTask::kNone)
       << "one that has answered is its leader's, who has the address that it answered to";
-  EXPECT_EQ(m.membership.state(), MemberState::kConnecting);
+  EXPECT_EQ(m.membership.state(), MemberState::kRegistered);
   EXPECT_EQ(m.receive(of_group(MrpType::kGiveUp, {member(1)})), MemberTask::kDissolved);
 }
 
@@ -186,12 +202,13 @@ TEST(Membership, HeedsOnlyItsLeader) {
   EXPECT_EQ(m.membership.state(), MemberState::kActive);
 }
 
-TEST(Membership, IgnoresActivateAndUnregisterBeforeItWasRegistered) {
+TEST(Membership, IgnoresLaterStepsBeforeItWasRegistered) {
   Member m;
-  EXPECT_EQ(m.receive(of_group(MrpType::kActivate)), MemberTask::kNone);
-  EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kNone);
-  EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
+  for (const auto type : {MrpType::kConnect, MrpType::kActivate, MrpType::kUnregister}) {
+    EXPECT_EQ(m.receive(of_group(type)), MemberTask::kNone);
+    EXPECT_TRUE(m.answers.empty());
+  }
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
 }
 
 MrpMessage given_up(MrpReject reason) {
@@ -215,10 +232,11 @@ TEST(Membership, BelievesNoStrangerThatItsRegistrationIsOver) {
   guessed.members[0] = bare(1);
   EXPECT_EQ(m.receive(guessed, host(9)), MemberTask::kNone);
   EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
-  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
   EXPECT_EQ(m.receive(guessed, host(9)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kConnect);
   m.connected(true);
-  expect_confirm(m.answers, MrpType::kRegister);
+  expect_confirm(m.answers, MrpType::kConnect);
   EXPECT_EQ(m.receive(guessed, host(9)), MemberTask::kNone);
   EXPECT_EQ(m.receive(guessed), MemberTask::kDissolved) << "its leader's counts";
 }
@@ -290,7 +308,8 @@ TEST(Membership, NotifiesItsLeaderThatItFailedUntilItIsAnswered) {
 // As it waits for its switch to confirm its regions: the leader does not hear of it otherwise.
 TEST(Membership, NotifiesItsLeaderThatItFailedBeforeItConfirmed) {
   Member m;
-  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kConnect);
   Outbox out;
   m.membership.leave(kStart, out);
   expect_reject(out.messages, MrpReject::kMemberFailed);
@@ -303,6 +322,7 @@ TEST(Membership, NotifiesItsLeaderThatItFailedBeforeItConfirmed) {
 TEST(Membership, RejectsUntilItIsAnsweredWhenItsQueuePairFails) {
   Member m;
   m.receive(register_message());
+  m.receive(of_group(MrpType::kConnect));
   m.connected(false);
   expect_reject(m.answers, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);

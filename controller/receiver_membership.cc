@@ -82,11 +82,17 @@ ReceiverMembership::Task ReceiverMembership::on_message(Instant now,
 ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
                                                         const SenderGroupMessage& message,
                                                         Outbox& out) {
+  const bool measures = (message.header.flags & SenderGroupMessage::kMeasures) != 0;
   if (state_ == State::kWaiting) {
     if (!is_named_by(message)) return Task::kNone;
     group_ = message;
     ++installs_received_;
     last_message_at_ = now;
+    if (measures) {
+      set_state(State::kNamed, "a sender named this receiver");
+      answer_measuring(message, out);
+      return Task::kNone;
+    }
     set_state(State::kConnecting, "a sender named this receiver");
     return Task::kConnect;
   }
@@ -101,12 +107,22 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
   ++installs_received_;
   last_message_at_ = now;
   switch (state_) {
+    case State::kNamed:
+      note(message);
+      if (measures) {
+        answer_measuring(message, out);
+        return Task::kNone;
+      }
+      group_ = message;
+      set_state(State::kConnecting, "the path MTU is known");
+      return Task::kConnect;
     case State::kFailed:
     case State::kGone:
       CEPHEUS_RARE_SITUATION("an INSTALL finds a receiver that has ended");
       refuse(message, reject_ == MrpReject::kMemberFailed ? reject_ : MrpReject::kNotMember, out);
       return Task::kNone;
     case State::kConnecting: {
+      if (measures) return Task::kNone;  // late
       // connected() answers for all paths of the newest attempt.
       const bool is_same = message.header.seq == group_.header.seq;
       const std::uint64_t before = is_same ? group_.share : 0;
@@ -117,6 +133,7 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
     default:
       break;
   }
+  if (measures) return Task::kNone;  // late
   note(message);
   if (message.share > 0) {
     out.of_sender_groups.push_back(
@@ -129,6 +146,13 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
   if (state_ == State::kActive || is_fresh) return Task::kNone;
   set_state(State::kActive, "all receivers are connected");
   return Task::kActivated;
+}
+
+void ReceiverMembership::answer_measuring(SenderGroupMessage message, Outbox& out) const {
+  wire::MrpPath path{message.path_mtu, 0};
+  path.narrow({path_mtu_, 0});
+  message.path_mtu = path.mtu;
+  out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled, MrpType::kInstall, self_));
 }
 
 ReceiverMembership::Task ReceiverMembership::on_remove(Instant now,

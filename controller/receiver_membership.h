@@ -13,21 +13,32 @@ namespace cepheus::mrp {
 
 class ReceiverMembership {
  public:
-  enum class State : std::uint8_t { kWaiting, kConnecting, kConnected, kActive, kFailed, kGone };
+  // kNamed: it waits for the path MTU.
+  enum class State : std::uint8_t {
+    kWaiting,
+    kNamed,
+    kConnecting,
+    kConnected,
+    kActive,
+    kFailed,
+    kGone
+  };
 
   // The owner's task after on_message.
   enum class Task : std::uint8_t {
     kNone,
-    kConnect,  // bring the QP to RTS towards (sender(), virtual_qpn()), both PSNs start_psn(), then
-               // call connected()
+    kConnect,  // bring the QP to RTS towards (sender(), virtual_qpn()), both PSNs start_psn(), with
+               // path_mtu(), then call connected()
     kActivated,  // all receivers are there, data may come; it may have come before
     kEnded,      // the sender, or the fabric in its name, ended the group: see reject_reason()
   };
 
   // An INSTALL younger than `sender_lives` shows that the sender is alive, even if a switch has
   // reported its end.
-  explicit ReceiverMembership(MrpMember self, Duration sender_lives = times::kSenderLives)
-      : self_(self), sender_lives_(sender_lives) {}
+  // `path_mtu`: of its port; 0: the sender does not learn it.
+  explicit ReceiverMembership(MrpMember self, Duration sender_lives = times::kSenderLives,
+                              std::uint16_t path_mtu = 0)
+      : self_(self), sender_lives_(sender_lives), path_mtu_(path_mtu) {}
 
   Task on_message(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   // The QP is up, or not: answers INSTALLED or REJECT(member failed).
@@ -46,6 +57,7 @@ class ReceiverMembership {
   Ipv4 sender() const { return group_.sender(); }
   wire::Qpn virtual_qpn() const { return group_.virtual_qpn; }
   wire::Psn start_psn() const { return group_.start; }
+  std::uint16_t path_mtu() const { return group_.path_mtu; }
   std::uint16_t epoch() const { return group_.header.epoch; }
 
  private:
@@ -54,11 +66,13 @@ class ReceiverMembership {
   bool is_of_this_group(const wire::SenderGroupMessage& message) const;
   Task on_install(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   void note(const wire::SenderGroupMessage& install);
+  void answer_measuring(wire::SenderGroupMessage message, Outbox& out) const;
   Task on_remove(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   void refuse(const wire::SenderGroupMessage& requested, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;
   Duration sender_lives_;
+  std::uint16_t path_mtu_;
   State state_ = State::kWaiting;
   const char* state_reason_ = "new";  // of the last change of state
   wire::MrpReject reject_ = wire::MrpReject::kNone;

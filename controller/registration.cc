@@ -20,6 +20,7 @@ Registration::Registration(const RegistrationConfig& config, McstId id, std::uin
     : config_(config),
       id_(id),
       epoch_(epoch),
+      path_{config.path_mtu, 0},
       suspects_(10 * config.request_again),
       late_(10 * config.request_again) {}
 
@@ -29,6 +30,27 @@ void Registration::set_state(State state, const char* reason) {
   state_reason_ = reason;
 }
 
+bool Registration::is_setting_up() const {
+  return state_ == State::kRegistering || state_ == State::kConnecting ||
+         state_ == State::kActivating;
+}
+
+// The message that members have to confirm in this state.
+std::optional<MrpType> Registration::step() const {
+  switch (state_) {
+    case State::kRegistering:
+      return MrpType::kRegister;
+    case State::kConnecting:
+      return MrpType::kConnect;
+    case State::kActivating:
+      return MrpType::kActivate;
+    case State::kUnregistering:
+      return MrpType::kUnregister;
+    default:
+      return std::nullopt;
+  }
+}
+
 MrpMessage Registration::message(MrpType type) const {
   MrpMessage m;
   m.header = {.type = type, .epoch = epoch_, .mcst_id = id_, .instance = config_.instance};
@@ -36,9 +58,10 @@ MrpMessage Registration::message(MrpType type) const {
   if (type == MrpType::kActivate) {
     m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
   }
-  if (knows_path_ && (type == MrpType::kActivate || type == MrpType::kRefresh)) {
-    m.path = type == MrpType::kActivate ? first_path_ : path_;
-  }
+  const wire::MrpPath& path = type == MrpType::kActivate ? first_path_ : path_;
+  const bool has_path = type == MrpType::kConnect || type == MrpType::kActivate ||
+                        (type == MrpType::kRefresh && knows_window_);
+  if (has_path && (knows_window_ || path != wire::MrpPath())) m.path = path;
   if (type == MrpType::kRegister && config_.lost_member == LostMember::kEndsGroup) {
     m.header.flags = wire::MrpHeader::kLossEnds;
   }
@@ -123,7 +146,7 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
     send_list(MrpType::kRegister, members_, out);
   } else {
     spread_ = first_path_ = path_;
-    send_to_group(MrpType::kActivate, out);
+    send_to_group(*step(), out);
   }
   repeat_.sent(now);
 }
@@ -148,7 +171,7 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
   if (h.type == MrpType::kReport && message.path) return take_path(now, *message.path, out);
   last_message_at_ = now;
   if (h.type == MrpType::kConfirm) {
-    if (state_ == State::kRegistering || state_ == State::kActivating) set_give_up(now);
+    if (is_setting_up()) set_give_up(now);
     on_confirm(now, from, message, out);
   } else if (h.type == MrpType::kReject) {
     on_reject(now, from, message, out);
@@ -170,13 +193,9 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
   if (message.header.flags == static_cast<std::uint16_t>(MrpType::kEvict)) {
     return evictions_.on_confirmed(message.list());
   }
-  const auto awaited = state_ == State::kRegistering     ? MrpType::kRegister
-                       : state_ == State::kActivating    ? MrpType::kActivate
-                       : state_ == State::kUnregistering ? MrpType::kUnregister
-                                                         : MrpType::kRefresh;
-  // REFRESH is never confirmed: in the other states nothing matches.
+  const auto awaited = step();
   const int answered = message.header.flags & ~wire::MrpHeader::kHostSync;
-  if (awaited == MrpType::kRefresh || answered != static_cast<int>(awaited)) {
+  if (!awaited || answered != static_cast<int>(*awaited)) {
     CEPHEUS_SITUATION("a CONFIRM comes after its step");
     return;
   }
@@ -201,20 +220,25 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
 }
 
 void Registration::release(Instant now, Outbox& out) {
-  if (std::exchange(is_held_, false) && state_ == State::kRegistering) go_on(now, out);
+  if (std::exchange(is_held_, false) && state_ == State::kConnecting) go_on(now, out);
   check_consistent();
 }
 
 // The next step, if all have confirmed this one.
 void Registration::go_on(Instant now, Outbox& out) {
   if (missing_ > 0) return;
-  if (is_held_ && state_ == State::kRegistering) {
+  if (is_held_ && state_ == State::kConnecting) {
     CEPHEUS_SITUATION("all members have confirmed before the leader's own memory");
     return;
   }
   switch (state_) {
     case State::kRegistering:
-      begin_step(now, State::kActivating, "every member confirmed", out);
+      if (path_.mtu != 0)
+        path_.mtu = wire::path_mtu_within(std::max<std::uint32_t>(path_.mtu, 256));
+      begin_step(now, State::kConnecting, "every member takes part", out);
+      break;
+    case State::kConnecting:
+      begin_step(now, State::kActivating, "every member is connected", out);
       break;
     case State::kActivating:
       set_state(State::kActive, "every member is active");
@@ -234,19 +258,18 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const bool of_memory = reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode;
   const bool is_unreachable = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
-  const bool in_operation = is_unreachable || of_memory;
+  const bool in_operation = is_unreachable || of_memory || reason == MrpReject::kTooLong;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);
   }
-  const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
-  if (!setting_up && state_ != State::kActive) return;
+  if (!is_setting_up() && state_ != State::kActive) return;
   // Members reject for themselves. Switches reject for members, or name none. All other REJECTs are
   // forged. The leader's switch may also report the leader's memory. A member of another version
   // can't read the member that REGISTER names.
   const bool from_member = find(from) < members_.size();
   if (from_member && message.list().empty() && reason != MrpReject::kVersion) return;
   const auto forged = [&](const MrpMember& m) {
-    const bool is_self = m.host == config_.host && !of_memory;
+    const bool is_self = m.host == config_.host && !of_memory && reason != MrpReject::kTooLong;
     return is_self || find(m.host) == members_.size() || (from_member && m.host != from);
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) {
@@ -254,7 +277,7 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
     return;
   }
   if (in_operation && from_member) return;
-  if (state_ == State::kActivating)
+  if (state_ == State::kConnecting || state_ == State::kActivating)
     CEPHEUS_SITUATION("a group is rejected between its REGISTER and ACTIVATE");
   if (state_ == State::kActive) CEPHEUS_SITUATION("an active group loses its way");
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
@@ -277,82 +300,22 @@ void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox
 }
 
 void Registration::give_up(Instant now, std::string why, Outbox& out) {
-  if (state_ != State::kRegistering && state_ != State::kActivating && state_ != State::kActive) {
-    return;
-  }
+  if (!is_setting_up() && state_ != State::kActive) return;
   fail(now, {ErrorCode::kUnavailable, std::move(why)}, MrpReject::kMemberFailed, out);
-  check_consistent();
-}
-
-void Registration::send_unregister(Instant now, Outbox& out) {
-  if (repeat_.is_used_up()) {
-    if (state_ == State::kUnregistering)
-      CEPHEUS_SITUATION("UNREGISTER is repeated until it is given up");
-    repeat_.stop();
-    if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
-    return;
-  }
-  if (!repeat_.is_first() && state_ == State::kUnregistering && error_.text.empty()) {
-    CEPHEUS_SITUATION("UNREGISTER is repeated for those that have not confirmed");
-    request_again(MrpType::kUnregister, out);
-  } else {
-    send_to_group(MrpType::kUnregister, out);
-    out.messages.back().header.flags = static_cast<std::uint16_t>(reject_);
-  }
-  if (!error_.text.empty()) {  // the registration failed: some members may not know of the group
-    std::vector<MrpMember> others = members_;
-    std::erase_if(others, [this](const MrpMember& m) { return m.host == config_.host; });
-    const std::size_t first = out.messages.size();
-    send_list(MrpType::kGiveUp, others, out);
-    for (std::size_t i = first; i < out.messages.size(); ++i) {
-      out.messages[i].header.flags = static_cast<std::uint16_t>(reject_);
-    }
-  }
-  repeat_.sent(now);
-}
-
-void Registration::unregister(Instant now, Outbox& out) {
-  switch (state_) {
-    case State::kUnregistering:
-    case State::kGone:
-      return;
-    case State::kIdle:
-      set_state(State::kGone, "was never registered");
-      return;
-    case State::kFailed:
-      // UNREGISTER is under way already: its repeats continue.
-      CEPHEUS_SITUATION("a leader unregisters after its registration failed");
-      if (repeat_.is_used_up()) {
-        set_state(State::kGone, "failed and unregistered");
-        repeat_.stop();
-      } else {
-        set_state(State::kUnregistering, "failed, then asked to unregister");
-        expect_confirmations();
-      }
-      break;
-    case State::kRegistering:
-    case State::kActivating:
-    case State::kActive:
-      give_up_ = next_request_ = kNever;
-      evictions_.stop();
-      repeat_ = Backoff(config_.repeats.unregister, now);
-      set_state(State::kUnregistering, "asked to unregister");
-      expect_confirmations();
-      send_unregister(now, out);
-  }
   check_consistent();
 }
 
 void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= give_up_) {
     const bool is_silence = give_up_ < latest_;
-    if (state_ == State::kActivating)
+    if (state_ == State::kConnecting || state_ == State::kActivating)
       CEPHEUS_SITUATION("members fall silent between REGISTER and ACTIVATE");
     const Duration limit = is_silence ? *config_.silence : config_.timeout;
     const std::string text = missing_ > 0
                                  ? time_out_text(missing(), members_.size(), limit, is_silence)
-                                 : "the switch did not confirm the leader's memory regions: bring "
-                                   "it to the same version, or publish none";
+                                 : "the leader's queue pair was not connected, or the switch did "
+                                   "not confirm its memory regions: raise the registration "
+                                   "time-out, or publish none";
     fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);
     return check_consistent();
   }
@@ -368,9 +331,11 @@ void Registration::on_timer(Instant now, Outbox& out) {
   if (repeat_.is_due(now)) {
     switch (state_) {
       case State::kRegistering:
+      case State::kConnecting:
       case State::kActivating:
+        if (state_ == State::kConnecting) CEPHEUS_SITUATION("CONNECT is repeated");
         if (state_ == State::kActivating) CEPHEUS_SITUATION("ACTIVATE is repeated");
-        request_again(state_ == State::kRegistering ? MrpType::kRegister : MrpType::kActivate, out);
+        request_again(*step(), out);
         keep_pending(now, out);
         repeat_.sent(now);
         break;
@@ -410,9 +375,8 @@ void Registration::check_consistent() const {
     const auto unconfirmed = std::count(confirmed_.begin(), confirmed_.end(), false);
     assert(missing_ == static_cast<std::size_t>(unconfirmed));
   }
-  const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
-  assert(setting_up == (give_up_ != kNever));
-  assert(!setting_up || missing_ > 0 || is_held_);
+  assert(is_setting_up() == (give_up_ != kNever));
+  assert(!is_setting_up() || missing_ > 0 || is_held_);
   assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
 #endif
 }

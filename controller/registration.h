@@ -1,11 +1,12 @@
 // Registration of one group as its leader sees it, without I/O (docs/protocol.md, "Registration";
 // paper III-C).
 //
-//     start() -> REGISTER ... CONFIRM from every member ... ACTIVATE ... CONFIRM from every member
-//     -> kActive
+//     start() -> REGISTER ... CONFIRM from every member ... CONNECT ... CONFIRM from every member
+//     ... ACTIVATE ... CONFIRM from every member -> kActive
 //
-// The leader repeats each step, for the missing members only, until `timeout` (for both steps) or
-// `silence`. The outcome is all or nothing: after a REJECT or a time-out the leader unregisters the
+// CONFIRMs of REGISTER bring what each way can take. The least path MTU of all goes to the members
+// with CONNECT. The leader repeats each step, for the missing members only, until `timeout` (for all
+// steps) or `silence`. The outcome is all or nothing: after a REJECT or a time-out the leader unregisters the
 // group, and error() names the refusing or missing members. Switches merge CONFIRMs: one names many
 // members. GIVE_UP needs no table: it reaches members to which no switch has named the group. While
 // the group is active, REFRESH keeps the switches' tables from ageing.
@@ -92,6 +93,7 @@ std::string loss_text(bool port_is_down, Duration evict_after);
 struct RegistrationConfig {
   Ipv4 host;                   // the leader's own address
   std::uint32_t instance = 0;  // this leader process
+  std::uint16_t path_mtu = 0;  // of its own port, bytes; 0: no limit is known
   LostMember lost_member = LostMember::kEvicted;
   Duration timeout = times::kRegister;
   // Ends the registration earlier, if no CONFIRM comes for this time. Unset: only
@@ -110,6 +112,7 @@ class Registration {
   enum class State : std::uint8_t {
     kIdle,
     kRegistering,
+    kConnecting,
     kActivating,
     kActive,
     kFailed,
@@ -122,7 +125,7 @@ class Registration {
   // `members` includes the leader, and its confirmation is given here. kInvalid: an empty list, a
   // host twice, the leader missing or alone, more members than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Outbox& out);
-  // Before the last member confirms REGISTER: the group is not activated until release(), since
+  // Before the last member confirms CONNECT: the group is not activated until release(), since
   // something of the leader's own is not ready. Its time-out counts.
   void hold() { is_held_ = true; }
   void release(Instant now, Outbox& out);
@@ -157,7 +160,8 @@ class Registration {
   std::uint16_t epoch() const { return epoch_; }
   std::vector<MrpMember> missing() const;  // members that have not confirmed the current step
   std::size_t member_count() const { return members_.size(); }
-  // What the group's ways can take, as far as switches have answered.
+  // What the group's ways can take, as far as members and switches have answered. The path MTU is
+  // final from kConnecting on.
   const wire::MrpPath& path() const { return path_; }
   // The path in ACTIVATE and in all its repeats: all members begin with the same one.
   const wire::MrpPath& first_path() const { return first_path_; }
@@ -167,6 +171,8 @@ class Registration {
 
  private:
   void set_state(State state, const char* reason);
+  bool is_setting_up() const;
+  std::optional<wire::MrpType> step() const;
   void expect_confirmations();
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
   void set_give_up(Instant last_message);
@@ -207,7 +213,7 @@ class Registration {
   Backoff repeat_;                 // of the messages of the present state
   Instant refreshed_at_{};         // before the group was active
   bool is_held_ = false;
-  bool knows_path_ = false;        // some switch has sent one
+  bool knows_window_ = false;      // some switch has sent one
   wire::MrpPath path_, spread_;    // the switches' last number, and the one that members have
   wire::MrpPath first_path_;       // in ACTIVATE
   std::optional<bool> host_sync_;  // known with the first CONFIRM

@@ -197,6 +197,22 @@ TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
   }
 }
 
+TEST(Registration, EndsWithTheMemberNamedBehindAPortThatPacketsAreTooLongFor) {
+  for (const std::uint32_t towards : {0u, 2u}) {
+    Network net(3);
+    ASSERT_TRUE(net.start());
+    net.run_until_idle();
+    net.deliver({host(1), reject(MrpReject::kTooLong, {member(towards)})});
+    EXPECT_EQ(net.leader.state(), State::kActive) << "a member reports nothing of switches";
+    net.deliver({test::kSwitch, reject(MrpReject::kTooLong, {member(towards)})});
+    EXPECT_EQ(net.leader.reject_reason(), MrpReject::kTooLong);
+    EXPECT_THAT(net.leader.error().text,
+                HasSubstr("10.255.0.1 dropped a packet of the group: it does not fit through the "
+                          "port towards " +
+                          mrp::to_string(member(towards))));
+  }
+}
+
 TEST(Registration, EndsWithTheMemberNamedWhoPublishesWhereNothingIsRewritten) {
   Network net(3);
   ASSERT_TRUE(net.start());

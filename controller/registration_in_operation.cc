@@ -1,5 +1,6 @@
-// The registration of a group in operation: complaints, late members, evictions.
+// The registration of a group in operation: complaints, late members, evictions, its end.
 #include <algorithm>
+#include <cassert>
 
 #include "controller/registration.h"
 #include "controller/reject_text.h"
@@ -20,14 +21,15 @@ void Registration::send_request(Instant now, Outbox& out) {
 }
 
 // Until all have confirmed REGISTER, each CONFIRM is about some of the ways. Later ones, and
-// REPORTs, are about all: the leader's own switch has merged them.
+// REPORTs, are about all: the leader's own switch has merged them. A connected queue pair keeps its
+// path MTU.
 void Registration::take_path(Instant now, const wire::MrpPath& path, Outbox& out) {
-  knows_path_ = true;
-  if (state_ == State::kActive && path != path_)
+  knows_window_ |= path.window != 0;
+  if (state_ == State::kActive && path.window != path_.window)
     CEPHEUS_SITUATION("a group's path changes in operation");
   if (state_ == State::kRegistering) return path_.narrow(path);
-  if (state_ != State::kActivating && state_ != State::kActive) return;
-  path_ = path;
+  if (!is_setting_up() && state_ != State::kActive) return;
+  path_.window = path.window;
   if (state_ == State::kActive && path_ != spread_) spread_path(now, out);
 }
 
@@ -191,6 +193,66 @@ void Registration::evict(Instant now, std::size_t member, Outbox& out) {
   evictions_.add(now, gone, config_.repeats.evict);
   send_list(MrpType::kEvict, evictions_.take_due(now), out);
   reassure(now, out);  // Another silent member may delay their sends only from now on.
+}
+
+void Registration::send_unregister(Instant now, Outbox& out) {
+  if (repeat_.is_used_up()) {
+    if (state_ == State::kUnregistering)
+      CEPHEUS_SITUATION("UNREGISTER is repeated until it is given up");
+    repeat_.stop();
+    if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
+    return;
+  }
+  if (!repeat_.is_first() && state_ == State::kUnregistering && error_.text.empty()) {
+    CEPHEUS_SITUATION("UNREGISTER is repeated for those that have not confirmed");
+    request_again(MrpType::kUnregister, out);
+  } else {
+    send_to_group(MrpType::kUnregister, out);
+    out.messages.back().header.flags = static_cast<std::uint16_t>(reject_);
+  }
+  if (!error_.text.empty()) {  // the registration failed: some members may not know of the group
+    std::vector<MrpMember> others = members_;
+    std::erase_if(others, [this](const MrpMember& m) { return m.host == config_.host; });
+    const std::size_t first = out.messages.size();
+    send_list(MrpType::kGiveUp, others, out);
+    for (std::size_t i = first; i < out.messages.size(); ++i) {
+      out.messages[i].header.flags = static_cast<std::uint16_t>(reject_);
+    }
+  }
+  repeat_.sent(now);
+}
+
+void Registration::unregister(Instant now, Outbox& out) {
+  switch (state_) {
+    case State::kUnregistering:
+    case State::kGone:
+      return;
+    case State::kIdle:
+      set_state(State::kGone, "was never registered");
+      return;
+    case State::kFailed:
+      // UNREGISTER is under way already: its repeats continue.
+      CEPHEUS_SITUATION("a leader unregisters after its registration failed");
+      if (repeat_.is_used_up()) {
+        set_state(State::kGone, "failed and unregistered");
+        repeat_.stop();
+      } else {
+        set_state(State::kUnregistering, "failed, then asked to unregister");
+        expect_confirmations();
+      }
+      break;
+    case State::kRegistering:
+    case State::kConnecting:
+    case State::kActivating:
+    case State::kActive:
+      give_up_ = next_request_ = kNever;
+      evictions_.stop();
+      repeat_ = Backoff(config_.repeats.unregister, now);
+      set_state(State::kUnregistering, "asked to unregister");
+      expect_confirmations();
+      send_unregister(now, out);
+  }
+  check_consistent();
 }
 
 }  // namespace cepheus::mrp

@@ -82,6 +82,7 @@ class Chaos {
     for (const auto& [address, m] : net_.hosts) {
       if (m.state() == Membership::State::kActive) {
         RC_ASSERT(net_.leader.state() != Registration::State::kRegistering);
+        RC_ASSERT(net_.leader.state() != Registration::State::kConnecting);
       }
     }
   }

@@ -76,6 +76,9 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kNoSenderGroups:
       return "the switches serve no sender groups: set sender_groups = \"everywhere\" or \"racks\" "
              "in the topology file, or create groups without sender_group";
+    case MrpReject::kTooLong:
+      return "it does not fit through the port towards " + list_of(named, "some members") +
+             ": raise the MTU there, or create fresh groups, which have smaller packets";
     case MrpReject::kNone:
       break;
   }
@@ -97,6 +100,7 @@ std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const 
                      : reason == MrpReject::kIncomplete   ? " has forgotten members: "
                      : reason == MrpReject::kRemoteAccess ? " refused a WRITE: "
                      : reason == MrpReject::kWriteMode    ? " can't serve the group's WRITEs: "
+                     : reason == MrpReject::kTooLong      ? " dropped a packet of the group: "
                                                           : " refused the registration: ";
   return from.to_string() + what + reason_and_remedy(reason, id, named);
 }

@@ -40,6 +40,7 @@ SenderRegistration::SenderRegistration(const SenderConfig& config)
   group_.virtual_qpn = config.virtual_qpn;
   group_.sender_qpn = config.qpn;
   group_.start = config.start;
+  group_.path_mtu = config.path_mtu;
 }
 
 void SenderRegistration::set_state(State state, const char* reason) {
@@ -87,7 +88,8 @@ wire::Result<void> SenderRegistration::start(Instant now, std::span<const MrpMem
   }
   group_ = group;
   give_up_ = now + config_.timeout;
-  begin_step(now, State::kInstalling, "started", out);
+  const State first = config_.path_mtu != 0 ? State::kMeasuring : State::kInstalling;
+  begin_step(now, first, "started", out);
   check_consistent();
   return {};
 }
@@ -102,7 +104,7 @@ void SenderRegistration::begin_step(Instant now, State state, const char* reason
 
 Pace SenderRegistration::pace() const {
   if (is_active()) return config_.repeats.install;
-  return state_ == State::kInstalling ? config_.repeats.set_up : config_.repeats.unregister;
+  return is_setting_up() ? config_.repeats.set_up : config_.repeats.unregister;
 }
 
 // Without regions, which INSTALL alone brings.
@@ -116,9 +118,10 @@ SenderGroupMessage SenderRegistration::message(MrpType type, std::uint16_t flags
 
 // The state's next INSTALL or REMOVE.
 void SenderRegistration::send_attempt(Instant now, Outbox& out) {
-  const bool installs = state_ == State::kInstalling || is_active();
+  const bool installs = is_setting_up() || is_active();
   const auto why = static_cast<std::uint16_t>(reject_);
-  const std::uint16_t fresh = state_ == State::kInstalling ? SenderGroupMessage::kFresh : 0;
+  std::uint16_t fresh = is_setting_up() ? SenderGroupMessage::kFresh : 0;
+  if (state_ == State::kMeasuring) fresh |= SenderGroupMessage::kMeasures;
   SenderGroupMessage m =
       message(installs ? MrpType::kInstall : MrpType::kRemove, installs ? fresh : why);
   if (installs) m.region_count = group_.region_count;
@@ -159,6 +162,7 @@ void SenderRegistration::on_message(Instant now, Ipv4 from, const SenderGroupMes
 
 bool SenderRegistration::is_awaited(MrpType type) const {
   switch (state_) {
+    case State::kMeasuring:
     case State::kInstalling:
     case State::kEvicting:
       return type == MrpType::kInstall;
@@ -178,7 +182,9 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   if (!is_its_own || !is_awaited(static_cast<MrpType>(answer.header.flags))) return;
   const auto attempt = std::ranges::find(attempts_, answer.header.seq, &Attempt::seq);
   if (attempt == attempts_.end() || answer.share > SenderGroupMessage::kWholeShare) return;
-  if (state_ == State::kInstalling) path_.narrow({0, answer.window});
+  if (is_setting_up()) {
+    path_.narrow({state_ == State::kMeasuring ? answer.path_mtu : std::uint16_t{0}, answer.window});
+  }
   answered_.set(receiver);
   attempt->answered.set(receiver);
   // An answer that the network doubled counts twice: then a path may lack the rule, as after a
@@ -196,6 +202,10 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
 // All receivers have answered the step of this state.
 void SenderRegistration::go_on(Instant now, Outbox& out) {
   switch (state_) {
+    case State::kMeasuring:
+      path_.narrow({group_.path_mtu, 0});
+      group_.path_mtu = wire::path_mtu_within(path_.mtu);
+      return begin_step(now, State::kInstalling, "the path MTU is known", out);
     case State::kInstalling:
     case State::kEvicting:
       give_up_ = kNever;
@@ -211,7 +221,7 @@ void SenderRegistration::go_on(Instant now, Outbox& out) {
 
 void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMessage& message,
                                    Outbox& out) {
-  if (state_ != State::kInstalling && !is_active()) return;
+  if (!is_setting_up() && !is_active()) return;
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const std::size_t receiver = find(from);
   const bool from_receiver = receiver < group_.receiver_count;
@@ -325,7 +335,7 @@ void SenderRegistration::fail(Instant now, wire::Error error, MrpReject reject, 
 }
 
 void SenderRegistration::give_up(Instant now, std::string why, Outbox& out) {
-  if (state_ != State::kInstalling && !is_active()) return;
+  if (!is_setting_up() && !is_active()) return;
   fail(now, {ErrorCode::kUnavailable, std::move(why)}, MrpReject::kMemberFailed, out);
   check_consistent();
 }
@@ -397,7 +407,7 @@ std::size_t SenderRegistration::find(Ipv4 host) const {
 
 void SenderRegistration::check_consistent() const {
 #ifndef NDEBUG
-  assert((state_ == State::kInstalling) == (give_up_ != kNever));
+  assert(is_setting_up() == (give_up_ != kNever));
   assert(attempts_.size() <= kAttemptsKept);
   assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
   assert(state_ == State::kIdle || group_.receiver_count > 0);

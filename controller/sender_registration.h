@@ -1,8 +1,11 @@
 // Registration of one sender group as its sender sees it, without I/O (docs/protocol.md, "Sender
 // groups"; MC-RDMA III-A, IV-A).
 //
-//     start() -> INSTALL ... INSTALLED over every path from every receiver -> kActive
+//     start() -> INSTALL(measures) ... INSTALLED over every path from every receiver
+//     -> INSTALL(path MTU) ... INSTALLED, the same -> kActive
 //
+// The first INSTALL brings the least path MTU of all receivers and ports on the way, and the second
+// has receivers connect with it.
 // Each INSTALL until then is an attempt of its own (MrpHeader::seq). The group is installed once
 // the shares of one attempt's answers add up to the whole and every receiver has answered it. The
 // sender repeats INSTALL until `timeout`. The outcome is all or nothing: after a REJECT or a
@@ -40,6 +43,7 @@ struct SenderConfig {
   wire::Qpn qpn;                   // its queue pair
   wire::Qpn virtual_qpn;           // no other group's of this host (controller/virtual_qpns.h)
   wire::Psn start;                 // of all queue pairs
+  std::uint16_t path_mtu = 0;      // of its own port, bytes; 0: none is measured
   Duration timeout = times::kRegister;
   Repeats repeats;
   Duration request_again = times::kRequestAgain;  // between two QUERYs while a member lags
@@ -52,6 +56,7 @@ class SenderRegistration {
  public:
   enum class State : std::uint8_t {
     kIdle,
+    kMeasuring,
     kInstalling,
     kActive,
     kEvicting,
@@ -91,6 +96,7 @@ class SenderRegistration {
   Ipv4 alias() const { return group_.addressed; }
   wire::Qpn virtual_qpn() const { return group_.virtual_qpn; }
   wire::Psn start_psn() const { return group_.start; }
+  std::uint16_t path_mtu() const { return group_.path_mtu; }
   std::uint16_t epoch() const { return group_.header.epoch; }
   // Packets that the sender may have under way, by the answers to INSTALL; 0: no limit is known.
   std::uint32_t window() const { return path_.window; }
@@ -108,6 +114,7 @@ class SenderRegistration {
   };
 
   void set_state(State state, const char* reason);
+  bool is_setting_up() const { return state_ == State::kMeasuring || state_ == State::kInstalling; }
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
   Pace pace() const;
   void send_attempt(Instant now, Outbox& out);

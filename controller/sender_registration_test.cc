@@ -40,6 +40,33 @@ TEST(SenderRegistration, IsActiveOnceEveryReceiverHasAnsweredOverEveryPath) {
   EXPECT_EQ(net.sent.size(), 2u);  // nothing was repeated
 }
 
+// The least of all counts; every receiver connects once, with that.
+TEST(SenderRegistration, MeasuresThePathMtuBeforeReceiversConnect) {
+  SenderConfig config = sender_config();
+  config.path_mtu = 4096;
+  SenderNetwork net({5, 3, 2}, config);
+  net.receivers.at(host(2)) = ReceiverMembership(member(2), times::kSenderLives, 1024);
+  net.receivers.at(host(5)) = ReceiverMembership(member(5), times::kSenderLives, 2048);
+  ASSERT_TRUE(net.start());
+  EXPECT_EQ(net.sent[0].header.flags, SenderGroupMessage::kFresh | SenderGroupMessage::kMeasures);
+  unsigned lost = 0;
+  net.lose = [&](const SenderNetwork::Datagram& d) { return d.from == host(2) && ++lost == 1; };
+  net.run_until_idle();
+  EXPECT_EQ(net.sender.state(), SenderState::kMeasuring);
+  EXPECT_TRUE(net.connect_calls.empty());
+  const auto late = net.sent[0];
+  net.run(kStart + 100ms);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
+  EXPECT_EQ(net.sender.path_mtu(), 1024);
+  net.under_way.push_back({SenderNetwork::To::kSendersSwitch, host(0), {}, 0, late});
+  net.run_until_idle();
+  for (const auto& [address, receiver] : net.receivers) {
+    EXPECT_EQ(net.connect_calls[address], 1) << address.to_string();
+    EXPECT_EQ(receiver.path_mtu(), 1024);
+    EXPECT_EQ(receiver.state(), ReceiverMembership::State::kActive);
+  }
+}
+
 TEST(SenderRegistration, AddressesTheAliasAndSendsTheFieldsThatSwitchesNeed) {
   SenderNetwork net({2, 2, 1});
   const wire::MrpRegion region{7, 0xABCD, 0x1000, 4096};

@@ -154,7 +154,9 @@ class Network {
 
   void keep_back(const MrpMessage& m) {
     for (Datagram& d : kept_back_) {
-      if (d.message.header == m.header && d.message.add(m.members[0])) return;
+      if (d.message.header != m.header || !d.message.add(m.members[0])) continue;
+      if (m.path) d.message.narrow(*m.path);
+      return;
     }
     kept_back_.push_back({kSwitch, m});
   }

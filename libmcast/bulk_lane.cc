@@ -127,7 +127,7 @@ void BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
 }
 
 std::uint64_t BulkLane::packets_of(std::size_t length) const {
-  const std::uint64_t mtu = device_.path_mtu();
+  const std::uint64_t mtu = engine_.path_mtu();
   const std::uint64_t announcements = is_announced() ? 1 : 0;
   return announcements + std::max<std::uint64_t>(1, (length + mtu - 1) / mtu);
 }
@@ -138,10 +138,11 @@ Expected<void> BulkLane::write_to(Buffer& buffer, std::span<const wire::Announce
     return fail(MCAST_ERR_INVALID,
                 "this group's WRITEs go to regions: create it with per_request to name addresses");
   }
-  if (targets.size() > announcements_->most_members()) {
+  const std::size_t most = wire::Announcement::most_members(engine_.path_mtu());
+  if (targets.size() > most) {
     return fail(MCAST_ERR_INVALID, std::to_string(targets.size()) +
                                        " targets: a packet of this path MTU names at most " +
-                                       std::to_string(announcements_->most_members()) +
+                                       std::to_string(most) +
                                        ", use a larger one or smaller groups");
   }
   if (announcements_->is_full()) {

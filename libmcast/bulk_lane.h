@@ -49,9 +49,8 @@ class AnnouncementMemory {
   static Expected<std::unique_ptr<AnnouncementMemory>> create(const Device& device,
                                                               std::uint32_t most);
 
-  std::size_t most_members() const { return wire::Announcement::most_members(slot_size_); }
   bool is_full() const { return under_way_ == most_; }
-  // Writes one down. Precondition: not full, and no more targets than most_members().
+  // Writes one down. Precondition: not full, and no more targets than a packet holds.
   Piece take(std::span<const wire::AnnouncedTarget> targets);
   // The oldest is over.
   void give_back() { --under_way_; }
@@ -93,7 +92,7 @@ class BulkLane final : public Lane {
   std::uint64_t packets_of(std::size_t length) const;
   // Bytes of a message that keeps a narrow way busy (SendWindow::portion); 0: any number.
   std::size_t portion() const {
-    return engine_.window().portion() * std::size_t{device_.path_mtu()};
+    return engine_.window().portion() * std::size_t{engine_.path_mtu()};
   }
   // Parts under way, beside the send depth. Two of the longest do not fill a large window.
   static constexpr std::uint32_t kMostParts = 8;

@@ -63,9 +63,7 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
 }
 
 void ControlPlane::connected(wire::Instant now, Group& group, const Expected<void>& outcome) {
-  const auto leased = group.engine().next_address();
   group.engine().connected(now, outcome, actions_);
-  if (leased && !group.engine().role().is_leader()) allocator_.free(now, *leased);
   send_all();
   publish_due(now);
   update_busy();

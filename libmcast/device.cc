@@ -182,12 +182,6 @@ Expected<void> Device::choose_mtu(std::uint32_t wanted, ibv_mtu active) {
   return {};
 }
 
-ibv_mtu Device::path_mtu_code() const {
-  int code = IBV_MTU_256;
-  while (bytes_of(static_cast<ibv_mtu>(code)) < path_mtu_) ++code;
-  return static_cast<ibv_mtu>(code);
-}
-
 std::optional<Device::Repeats> Device::repeats(std::uint8_t ack_timeout) const {
   // nic-emulator/verbs/device/repeats.h
   using Query = std::int64_t(ibv_context*, unsigned, int*);

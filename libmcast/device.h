@@ -82,7 +82,6 @@ class Device {
   const Gid& gid() const { return gid_; }
   std::uint32_t path_mtu() const { return path_mtu_; }  // bytes
   const PacketMarks& marks() const { return marks_; }
-  ibv_mtu path_mtu_code() const;
   std::size_t max_message() const { return max_message_; }                // bytes
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
   std::uint32_t max_completions() const { return max_completions_; }      // of one completion queue

@@ -231,6 +231,7 @@ struct Calls {
     }
     if ((mask & IBV_QP_RQ_PSN) != 0) pair.receive_psn = pair.set_receive_psn = attr->rq_psn;
     if ((mask & IBV_QP_SQ_PSN) != 0) pair.send_psn = pair.set_send_psn = attr->sq_psn;
+    if ((mask & IBV_QP_PATH_MTU) != 0) pair.mtu = attr->path_mtu;
     if ((mask & IBV_QP_DEST_QPN) != 0) pair.remote_qpn = attr->dest_qp_num;
     if ((mask & IBV_QP_AV) != 0) {
       pair.path = attr->ah_attr;

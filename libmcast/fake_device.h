@@ -40,6 +40,7 @@ struct Pair {
   wire::Ipv4 remote;
   std::uint32_t remote_qpn = 0;
   ibv_ah_attr path{};  // as last set
+  ibv_mtu mtu = IBV_MTU_256;
   std::deque<Posted> sends, receives;
 };
 

@@ -6,6 +6,7 @@
 #include <mcast/mcast.h>
 #include <mcast/query.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -111,7 +112,8 @@ class FakeGroup : public testing::Test {
       }
       for (const wire::MrpMember& member : m.list()) text += " " + member.host.to_string();
       const bool is_step =
-          m.header.type == wire::MrpType::kRegister || m.header.type == wire::MrpType::kActivate ||
+          m.header.type == wire::MrpType::kRegister || m.header.type == wire::MrpType::kConnect ||
+          m.header.type == wire::MrpType::kActivate ||
           m.header.type == wire::MrpType::kUnregister || m.header.type == wire::MrpType::kGiveUp;
       if (is_step && !steps_.insert(text).second) continue;
       all.push_back(text);
@@ -157,8 +159,16 @@ class FakeGroup : public testing::Test {
     device_.inject(kLeader, m);
     progress();
   }
-  void become_active(std::uint32_t window = 0) {
-    inject(wire::MrpType::kRegister);
+  // `flags` of REGISTER, `mtu` of CONNECT: 0: none.
+  void join(std::uint16_t flags = 0, std::uint16_t mtu = 0) {
+    inject(wire::MrpType::kRegister, flags);
+    wire::MrpMessage m = about(wire::MrpType::kConnect);
+    if (mtu > 0) m.path = wire::MrpPath{mtu, 0};
+    device_.inject(kLeader, m);
+    progress();
+  }
+  void become_active(std::uint32_t window = 0, std::uint16_t mtu = 0) {
+    join(0, mtu);
     inject_window(wire::MrpType::kActivate, window);
     sent();
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
@@ -179,8 +189,9 @@ class FakeGroup : public testing::Test {
     registered_ = registered.front();
     for (const auto& m : registered) device_.note(m);
   }
-  void confirm(wire::MrpType step) {
+  void confirm(wire::MrpType step, std::optional<wire::MrpPath> path = {}) {
     wire::MrpMessage m;
+    m.path = path;
     m.header = registered_.header;
     m.header.type = wire::MrpType::kConfirm;
     m.header.flags = static_cast<std::uint16_t>(step);
@@ -201,8 +212,10 @@ class FakeGroup : public testing::Test {
   }
   void become_active_leader() {
     lead();
-    confirm(wire::MrpType::kRegister);
-    confirm(wire::MrpType::kActivate);
+    for (const auto step :
+         {wire::MrpType::kRegister, wire::MrpType::kConnect, wire::MrpType::kActivate}) {
+      confirm(step);
+    }
     sent();
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }

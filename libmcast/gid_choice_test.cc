@@ -134,7 +134,7 @@ TEST_F(Routes, AreNamedIfTheNextHopDoesNotAnswer) {
   make(MCAST_LANE_BULK);
   ASSERT_TRUE(ip("neigh replace 10.2.0.9 lladdr 02:00:00:00:00:09 nud failed dev far"));
   device_.refuse_modify = ETIMEDOUT;
-  inject(wire::MrpType::kRegister);
+  join();
   EXPECT_THAT(attr().reason,
               HasSubstr("no answer for the group's address; the route to 198.18.3.4 leaves by far "
                         "to 10.2.0.9, whose neighbour entry is FAILED"));

@@ -49,11 +49,11 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       lost_member_(config.lost_member),
       virtual_qpn_(config.virtual_qpn),
       timers_(facilities.timers),
-      path_mtu_(facilities.device.path_mtu()),
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),
       engine_(*this, {{facilities.device.ipv4(), wire::Qpn(pair->number()), 0,
                        facilities.control_port, static_cast<std::uint32_t>(std::random_device()())},
+                      static_cast<std::uint16_t>(facilities.device.path_mtu()),
                       config.sender_group,
                       facilities.sender_time_limit,
                       facilities.receiver_time_limit}),
@@ -78,6 +78,7 @@ mcast_group_attr_t Group::attributes() const {
   out.max_message = max_message();
   out.window = engine_.window().limit();
   out.portion = bulk_ ? bulk_->portion() : 0;
+  out.path_mtu = engine_.path_mtu();
   const Traffic& traffic = lane().traffic();
   out.messages_sent = traffic.messages_sent;
   out.bytes_sent = traffic.bytes_sent;
@@ -167,7 +168,8 @@ Expected<bool> Group::connect(const RemoteEnd& remote) {
 
 std::uint64_t Group::packets_of(std::size_t length) const {
   if (bulk_) return bulk_->packets_of(length);
-  return std::max<std::uint64_t>(1, (length + path_mtu_ - 1) / path_mtu_);
+  const std::uint64_t mtu = engine_.path_mtu();
+  return std::max<std::uint64_t>(1, (length + mtu - 1) / mtu);
 }
 
 // Less than the lane's if hosts move their PSNs on (mrp::PsnSync) and the path MTU is small: 2^22
@@ -175,7 +177,8 @@ std::uint64_t Group::packets_of(std::size_t length) const {
 std::size_t Group::most_at_once() const {
   const std::size_t most = lane().max_message();
   if (!engine_.moves_psns()) return most;
-  return std::min<std::size_t>(most, (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * path_mtu_);
+  return std::min<std::size_t>(most,
+                               (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * engine_.path_mtu());
 }
 
 // A bulk message is at most as long as the window; WRITEs go in parts.
@@ -183,7 +186,7 @@ std::size_t Group::max_message() const {
   const std::size_t longest = engine_.window().longest();
   if (!bulk_ || longest == 0) return most_at_once();
   const std::size_t data = longest + 1 - packets_of(0);  // without its announcement
-  return std::min(most_at_once(), std::max<std::size_t>(1, data) * path_mtu_);
+  return std::min(most_at_once(), std::max<std::size_t>(1, data) * engine_.path_mtu());
 }
 
 // A NIC may send all that is posted at once.

@@ -150,7 +150,6 @@ class Group final : private GroupPort {
   const mrp::LostMember lost_member_;
   const wire::Qpn virtual_qpn_;
   const Timers timers_;
-  const std::uint32_t path_mtu_;  // bytes
   mcast_recv_cb_t recv_cb_;
   void* recv_arg_;
   bool was_connected_ = false;

@@ -59,12 +59,15 @@ TEST_F(GroupOverFake, AsAMemberConnectsConfirmsAndServes) {
   EXPECT_EQ(pair().receives.size(), kDepth) << "posted before anybody can send";
   EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT));
   inject(MrpType::kRegister);
+  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT)) << "the path MTU is unknown";
+  inject(MrpType::kConnect);
   EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
   EXPECT_EQ(pair().remote, kId);
   EXPECT_EQ(pair().remote_qpn, wire::kVirtualQpn.value());
   EXPECT_EQ(pair().send_psn, wire::group_start_psn(kId, kEpoch).value());
   EXPECT_EQ(pair().receive_psn, pair().send_psn);
-  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_THAT(sent(), ElementsAre("confirm connect 10.0.0.1"));
   EXPECT_EQ(mcast_send_eager(group_, "x", 1, 0), MCAST_ERR_INVALID) << "not active";
   inject(MrpType::kActivate);
   EXPECT_THAT(sent(), ElementsAre("confirm activate 10.0.0.1"));
@@ -76,14 +79,55 @@ TEST_F(GroupOverFake, AsALeaderRegistersConnectsAndActivates) {
   make(MCAST_LANE_BULK);
   lead();
   EXPECT_THAT(sent(), ElementsAre("register 10.0.0.1 10.0.0.2 10.0.0.3"));
-  EXPECT_EQ(pair().states.back(), IBV_QPS_RTS) << "before anybody can answer";
+  EXPECT_EQ(pair().states.back(), IBV_QPS_INIT) << "the path MTU is unknown";
   EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
   confirm(MrpType::kRegister);
+  EXPECT_THAT(sent(), ElementsAre("connect"));
+  EXPECT_EQ(pair().states.back(), IBV_QPS_RTS);
+  confirm(MrpType::kConnect);
   EXPECT_THAT(sent(), ElementsAre("activate"));
   confirm(MrpType::kActivate);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   EXPECT_EQ(attr().members, 3u);
   EXPECT_EQ(attr().is_leader, 1);
+}
+
+// A switch or a member takes shorter packets than this device: 4 kB here, in packets of 512 bytes.
+TEST_F(GroupOverFake, UsesThePathMtuOfItsGroup) {
+  device_.mtu = IBV_MTU_4096;
+  for (const bool leads : {false, true}) {
+    open({});
+    make(MCAST_LANE_BULK);
+    EXPECT_EQ(attr().path_mtu, 4096u);
+    if (leads) {
+      lead();
+      sent();
+      confirm(MrpType::kRegister, wire::MrpPath{512, 16});
+      const auto connect = device_.sent();
+      ASSERT_FALSE(connect.empty());
+      EXPECT_EQ(connect[0].path, (wire::MrpPath{512, 16}));
+      confirm(MrpType::kConnect, wire::MrpPath{512, 16});
+      confirm(MrpType::kActivate, wire::MrpPath{512, 16});
+    } else {
+      inject(MrpType::kRegister);
+      const auto confirmed = device_.sent();
+      ASSERT_EQ(confirmed.size(), 1u);
+      EXPECT_EQ(confirmed[0].path, (wire::MrpPath{4096, 0}));
+      become_active(16, 512);
+    }
+    EXPECT_EQ(pair().mtu, IBV_MTU_512);
+    EXPECT_EQ(attr().path_mtu, 512u);
+    EXPECT_EQ(attr().portion, 8 * 512u);
+    EXPECT_EQ(attr().max_message, 16 * 512u);
+    drop();
+  }
+}
+
+TEST_F(GroupOverFake, RefusesALargerPathMtuThanItsDevices) {
+  make(MCAST_LANE_BULK);
+  join(0, 4096);
+  EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
+  EXPECT_THAT(attr().reason, HasSubstr("path MTU of 4096 bytes is larger than this device's 1024"));
 }
 
 TEST_F(GroupOverFake, NotifiesAllMembersOfASwitchsRefusal) {
@@ -129,8 +173,10 @@ TEST_F(GroupOverFake, OfAMemberEndsAsItsLeadersIfTheAddressIsInUse) {
 
 TEST_F(GroupOverFake, RefusesTheLeaderIfItsQueuePairDoesNotComeUp) {
   make(MCAST_LANE_EAGER);
-  device_.refuse_modify = ETIMEDOUT;
   inject(MrpType::kRegister);
+  sent();
+  device_.refuse_modify = ETIMEDOUT;
+  inject(MrpType::kConnect);
   EXPECT_THAT(sent(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
   EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
   EXPECT_THAT(attr().reason, HasSubstr("no answer for the group's address"));

@@ -17,7 +17,7 @@ class HostSyncGroup : public FakeGroup {
  protected:
   void start(mcast_lane_t lane) {
     make(lane);
-    inject(MrpType::kRegister, wire::MrpHeader::kHostSync);
+    join(wire::MrpHeader::kHostSync);
     inject(MrpType::kActivate);
   }
 };

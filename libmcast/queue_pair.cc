@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 
@@ -37,6 +38,11 @@ ibv_send_wr write_of(std::uint64_t wr_id, ibv_sge& sge, const RegionPlace& place
   wr.wr.rdma.remote_addr = place.offset;
   wr.wr.rdma.rkey = place.rkey;
   return wr;
+}
+
+// `bytes`: a path MTU.
+ibv_mtu mtu_code(std::uint32_t bytes) {
+  return static_cast<ibv_mtu>(std::bit_width(bytes) - std::bit_width(128u));
 }
 
 bool post(ibv_qp* pair, ibv_send_wr wr) {
@@ -141,7 +147,7 @@ Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& po
 Expected<void> QueuePair::bring_up(wire::Psn psn) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
-  attributes.path_mtu = device_.path_mtu_code();
+  attributes.path_mtu = mtu_code(remote_.path_mtu != 0 ? remote_.path_mtu : device_.path_mtu());
   attributes.dest_qp_num = remote_.qpn.value();
   attributes.rq_psn = psn.value();
   attributes.max_dest_rd_atomic = 0;

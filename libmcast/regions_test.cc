@@ -32,13 +32,14 @@ class RegionsOfAMember : public FakeGroup {
   }
 };
 
-TEST_F(RegionsOfAMember, OfAMemberAreInForceBeforeItTakesPart) {
+TEST_F(RegionsOfAMember, OfAMemberAreInForceBeforeItIsConnected) {
   make(MCAST_LANE_BULK);
   publish(7);
   EXPECT_EQ(mcast_region_test(group_), MCAST_INPROGRESS);
   EXPECT_THAT(device_.published, IsEmpty()) << "the group is not known yet";
-  inject(MrpType::kRegister);
-  EXPECT_THAT(sent(), IsEmpty()) << "it does not take part before its regions are in force";
+  join();
+  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"))
+      << "it is not connected before its regions are in force";
   ASSERT_EQ(device_.published.size(), 1u);
   const wire::Publication& publication = device_.published[0];
   ASSERT_EQ(publication.count, 1u);
@@ -46,7 +47,7 @@ TEST_F(RegionsOfAMember, OfAMemberAreInForceBeforeItTakesPart) {
   EXPECT_EQ(publication.regions[0].length, sizeof buffer_);
   EXPECT_EQ(publication.regions[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_));
   confirm_regions();
-  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_THAT(sent(), ElementsAre("confirm connect 10.0.0.1"));
   EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
   inject(MrpType::kActivate);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
@@ -56,8 +57,9 @@ TEST_F(RegionsOfAMember, OfTheLeaderAreInForceBeforeItActivates) {
   make(MCAST_LANE_BULK);
   publish(7);
   lead();
-  sent();
   confirm(MrpType::kRegister);
+  sent();
+  confirm(MrpType::kConnect);
   EXPECT_THAT(sent(), IsEmpty());
   confirm_regions();
   EXPECT_THAT(sent(), ElementsAre("activate"));
@@ -68,9 +70,10 @@ TEST_F(RegionsOfAMember, OfTheLeaderAreInForceBeforeItActivates) {
 TEST_F(RegionsOfAMember, OfTheLeaderHoldItsActivationIfItPublishesThemMeanwhile) {
   make(MCAST_LANE_BULK);
   lead();
+  confirm(MrpType::kRegister);
   sent();
   publish(7);
-  confirm(MrpType::kRegister);
+  confirm(MrpType::kConnect);
   EXPECT_THAT(sent(), IsEmpty());
   confirm_regions();
   EXPECT_THAT(sent(), ElementsAre("activate"));
@@ -118,7 +121,7 @@ TEST_F(RegionsOfAMember, ArePartsOfWhatIsRegisteredOnce) {
   const std::size_t before = device_.registrations.size(), regions = device_.regions;
   ASSERT_EQ(mcast_region_publish_part(group_, 7, memory, 8, 64), MCAST_OK) << mcast_last_error();
   ASSERT_EQ(mcast_region_publish_part(group_, 8, memory, 0, sizeof buffer_), MCAST_OK);
-  inject(MrpType::kRegister);
+  join();
   ASSERT_FALSE(device_.published.empty());
   const auto publication = device_.published.back().list();
   ASSERT_EQ(publication.size(), 2u);
@@ -255,13 +258,13 @@ TEST_F(RegionsOfAMember, AreNoneWhereWritesAreAnnounced) {
   make(MCAST_LANE_BULK, nullptr, /*same_key=*/false, /*per_request=*/true);
   EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_write_to"));
-  inject(MrpType::kRegister);
-  EXPECT_THAT(sent(), IsEmpty()) << "its switch has to serve that";
+  join();
+  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1")) << "its switch has to serve that";
   ASSERT_EQ(device_.published.size(), 1u);
   EXPECT_EQ(device_.published[0].header.flags, wire::Publication::kAnnounced);
   EXPECT_EQ(device_.published[0].count, 0u);
   confirm_regions();
-  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_THAT(sent(), ElementsAre("confirm connect 10.0.0.1"));
   inject(MrpType::kActivate);
   Op write;
   EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 0, nullptr, &write), MCAST_ERR_INVALID);
@@ -272,7 +275,7 @@ class AnnouncedWrites : public RegionsOfAMember {
  protected:
   void SetUp() override {
     make(MCAST_LANE_BULK, nullptr, /*same_key=*/false, /*per_request=*/true);
-    inject(MrpType::kRegister);
+    join();
     confirm_regions();
     inject(MrpType::kActivate);
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;

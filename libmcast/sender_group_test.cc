@@ -69,7 +69,17 @@ class SenderGroup : public FakeGroup {
     const auto status = mcast_group_lead_regions(group_, names.data(), names.size(), regions.data(),
                                                  regions.size());
     progress();
+    if (status == MCAST_OK) measured();
     return status;
+  }
+  // Both receivers have answered about the path MTU, with this one at most; 0: no limit.
+  void measured(std::uint16_t mtu = 0) {
+    SenderGroupMessage measures = last_sent();
+    EXPECT_EQ(measures.header.flags, SenderGroupMessage::kFresh | SenderGroupMessage::kMeasures);
+    EXPECT_EQ(measures.path_mtu, attr().path_mtu);
+    if (mtu != 0) measures.path_mtu = mtu;
+    installed(measures, 1);
+    installed(measures, 2);
   }
   // The sender's last message.
   SenderGroupMessage last_sent() {
@@ -107,6 +117,22 @@ class SenderGroup : public FakeGroup {
 
   SenderGroupMessage requested_;  // its first INSTALL
 };
+
+TEST_F(SenderGroup, AsItsSenderHasTheLeastPathMtuOfAll) {
+  make();
+  const std::vector<mcast_member_t> names{receiver(1), own(), receiver(2)};
+  ASSERT_EQ(mcast_group_lead_regions(group_, names.data(), names.size(), nullptr, 0), MCAST_OK);
+  progress();
+  EXPECT_EQ(attr().path_mtu, 1024u);
+  measured(512);
+  const SenderGroupMessage requested = last_sent();
+  EXPECT_EQ(requested.path_mtu, 512);
+  installed(requested, 1);
+  installed(requested, 2);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+  EXPECT_EQ(pair().mtu, IBV_MTU_512);
+  EXPECT_EQ(attr().path_mtu, 512u);
+}
 
 TEST_F(SenderGroup, AsItsSenderConnectsToTheAliasOnceAllAreThere) {
   make();

@@ -70,7 +70,7 @@ class SlowDevice : public FakeGroup {
   }
   void start_host_sync() {
     make(MCAST_LANE_BULK);
-    inject(MrpType::kRegister, wire::MrpHeader::kHostSync);
+    join(wire::MrpHeader::kHostSync);
     inject(MrpType::kActivate);
   }
 
@@ -90,7 +90,7 @@ TEST_F(SlowDevice, OfARegionThatIsPublished) {
 TEST_F(SlowDevice, OfARegionThatTheSwitchHasForgotten) {
   make(MCAST_LANE_BULK);
   ASSERT_EQ(mcast_region_publish(group_, 7, buffer_, sizeof buffer_), MCAST_OK);
-  inject(MrpType::kRegister);
+  join();
   confirm_regions();
   progress();
   const std::size_t before = device_.regions;
@@ -156,13 +156,14 @@ TEST_F(SlowDevice, OfAGroupThatIsCreated) {
 TEST_F(SlowDevice, OfAMemberThatConnects) {
   for (const char* call : {"RTR", "RTS"}) {
     make(MCAST_LANE_BULK);
+    inject(MrpType::kRegister);
     expect_others_go_on_during(
         call,
         [this] {
-          device_.inject(kLeader, about(MrpType::kRegister));
+          device_.inject(kLeader, about(MrpType::kConnect));
           poll();
         },
-        [this] { EXPECT_EQ(attr().state, MCAST_GROUP_WAITING); });
+        [this] { EXPECT_EQ(attr().state, MCAST_GROUP_REGISTERING); });
     inject(MrpType::kActivate);
     EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
     drop();

@@ -27,6 +27,7 @@ struct PfcConfig {
 struct LinkConfig {
   wire::BitRate rate;                 // unlimited by default
   wire::Duration delay{0};            // propagation, one way
+  std::uint32_t mtu = 0;              // largest path MTU, payload bytes; 0: the fabric's
   wire::Bytes queue_bytes = 4 << 20;  // limit of the bytes that wait for the rate; more are dropped
   double loss = 0;                    // probabilities per frame, 0..1
   double duplicate = 0;               // ... of a second copy, up to reorder_by behind the first

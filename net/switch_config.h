@@ -35,6 +35,10 @@ struct PortConfig {
   // ... that the queue before its link holds; 0: no limit is known.
   std::uint32_t queue_frames = 0;
 
+  // Payload bytes of the longest data packet that fits; 0: not even the shortest path MTU does.
+  std::uint16_t path_mtu() const {
+    return wire::path_mtu_within(mtu - std::min(mtu, wire::kDataOverhead));
+  }
   // The smaller one of both that are known.
   std::uint32_t most_waiting() const {
     if (data_slots == 0 || queue_frames == 0) return std::max(data_slots, queue_frames);

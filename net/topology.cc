@@ -88,7 +88,7 @@ class Planner {
 
   PortId add_port(std::size_t at, PortConfig port, const PortEnd& end, const LinkConfig& out) {
     port.kind = end.kind;
-    port.mtu = largest_frame(t_.mtu);
+    port.mtu = largest_frame(mtu_of(out, t_.mtu));
     port.queue_frames = queue_frames(out, port.mtu);
     plan_.configs[at].ports.push_back(std::move(port));
     plan_.ends[at].push_back(end);

@@ -22,6 +22,11 @@ constexpr std::uint32_t largest_frame(std::uint32_t mtu) {
   return std::max(mtu + kFrameOverhead, kEthernetFrame);
 }
 
+// The largest path MTU of a link in a fabric with this one.
+constexpr std::uint32_t mtu_of(const LinkConfig& link, std::uint32_t fabrics) {
+  return link.mtu != 0 ? link.mtu : fabrics;
+}
+
 struct HostSpec {
   std::string name;
   Ipv4 address;

@@ -96,6 +96,13 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
              " is not a probability; write a number from 0.0 to 1.0";
     }
   }
+  if (link.mtu != 0 && (!wire::is_path_mtu(link.mtu) || link.mtu > mtu)) {
+    return "mtu = " + std::to_string(link.mtu) +
+           " of a link is not a path MTU, or is larger than the fabric's; write 256, 512, 1024, "
+           "2048 "
+           "or 4096, at most " +
+           std::to_string(mtu);
+  }
   if (link.delay.count() < 0 || link.reorder_by.count() < 0) return "delays can't be negative";
   if (std::max(link.delay, link.reorder_by) > kMostDelay) {
     return "a delay of more than " + to_text(kMostDelay) + "; write at most delay = \"" +

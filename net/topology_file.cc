@@ -78,10 +78,11 @@ class Reader {
 
   void read_link(const toml::table& table, const std::string& label, LinkConfig& link) {
     const TomlTable in(errors_, table, label,
-                       {"rate", "delay", "queue", "loss", "duplicate", "reorder", "reorder_by",
-                        "corrupt", "ecn", "pfc"});
+                       {"rate", "delay", "mtu", "queue", "loss", "duplicate", "reorder",
+                        "reorder_by", "corrupt", "ecn", "pfc"});
     in.read("rate", link.rate);
     in.read("delay", link.delay);
+    in.read_integer("mtu", 256, 4096, link.mtu);
     in.read_bytes("queue", link.queue_bytes);
     in.read_probability("loss", link.loss);
     in.read_probability("duplicate", link.duplicate);
@@ -264,6 +265,7 @@ std::vector<std::string> link_settings(const LinkConfig& link) {
   };
   quantity("rate", link.rate.is_unlimited(), to_text(link.rate));
   quantity("delay", link.delay == usual.delay, to_text(link.delay));
+  if (link.mtu != 0) settings.push_back("mtu = " + std::to_string(link.mtu));
   quantity("queue", link.queue_bytes == usual.queue_bytes, bytes_to_text(link.queue_bytes));
   probability("loss", link.loss);
   probability("duplicate", link.duplicate);

@@ -52,7 +52,7 @@ name = "h1"
 address = "10.0.0.2"
 switch = "s1"
 interface = "p1"
-link = { rate = "1Gbps", delay = "100us", loss = 0.01, queue = "64KiB" }
+link = { rate = "1Gbps", delay = "100us", mtu = 512, loss = 0.01, queue = "64KiB" }
 
 [[trunk]]
 between = ["s0", "s1"]
@@ -84,6 +84,7 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->hosts[0].up.rate.bits_per_second, 10'000'000'000u);
   EXPECT_EQ(t->hosts[0].up.delay, microseconds(2));
   const LinkConfig& slow = t->hosts[1].down;
+  EXPECT_EQ(slow.mtu, 512u);
   EXPECT_EQ(t->hosts[1].switch_index, 1u);
   EXPECT_EQ(t->hosts[0].interface, "");
   EXPECT_EQ(t->hosts[1].interface, "p1");
@@ -206,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "[link]\n\nrat = \"1Gbps\"\n",
             "net.toml:3: unknown key 'rat' in [link] (did you mean 'rate'?); known: rate, delay, "
-            "queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
+            "mtu, queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
         Mistake{"[fabric]\nzebra = 1\napple = 1\n",
                 "net.toml:2: unknown key 'zebra' in [fabric]; known: mtu, icrc, seed, mcst_pool, "
                 "mrp_port, hello, one_armed, one_armed_dpdk, key_file, users"},
@@ -215,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "fabric, link, switch, host, trunk"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nlink = { los = 1 }\n",
                 "net.toml:4: unknown key 'los' in link of [[host]] (did you mean 'loss'?); known: "
-                "rate, delay, queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
+                "rate, delay, mtu, queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
         Mistake{
             "[host]\nname = \"a\"\n",
             "net.toml:1: host is not a list of tables; write [[host]], in two brackets, for each "
@@ -253,6 +254,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\ninterface = \"p0\"\n",
                 "net.toml:5: interface 'p0' leads to 'a' already; each host needs its own, in "
                 "[[host]]"},
+        Mistake{
+            "[fabric]\nmtu = 1024\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nlink = { mtu = "
+            "2048 }\n",
+            "net.toml:3: mtu = 2048 of a link is not a path MTU, or is larger than the fabric's; "
+            "write 256, 512, 1024, 2048 or 4096, at most 1024, in [[host]]"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nlink = { delay = \"61min\" }\n",
                 "net.toml:1: a delay of more than 60min; write at most delay = "
                 "\"60min\", in [[host]]"},

@@ -67,15 +67,16 @@ constexpr std::array kRejectNames{"none",
                                   "a trunk on the way is down",
                                   "a write outside a member's regions",
                                   "another write mode than the switches have",
-                                  "the switches serve no sender groups"};
-static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kNoSenderGroups) + 1);
+                                  "the switches serve no sender groups",
+                                  "a packet too long for a port on the way"};
+static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kTooLong) + 1);
 
 // By MrpType, which has no 0.
-constexpr std::array kTypeNames{"unknown type", "register",  "confirm", "reject", "activate",
-                                "unregister",   "refresh",   "query",   "report", "evict",
-                                "give up",      "complain",  "alive",   "hello",  "publish",
-                                "install",      "installed", "remove",  "probe",  "probed"};
-static_assert(kTypeNames.size() == static_cast<std::size_t>(MrpType::kProbed) + 1);
+constexpr std::array kTypeNames{
+    "unknown type", "register", "confirm",   "reject",  "activate", "unregister", "refresh",
+    "query",        "report",   "evict",     "give up", "complain", "alive",      "hello",
+    "publish",      "install",  "installed", "remove",  "probe",    "probed",     "connect"};
+static_assert(kTypeNames.size() == static_cast<std::size_t>(MrpType::kConnect) + 1);
 
 }  // namespace
 
@@ -93,7 +94,7 @@ std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kProbed)) {
+      p[1] > static_cast<std::uint8_t>(MrpType::kConnect)) {
     return std::nullopt;
   }
   MrpHeader h;

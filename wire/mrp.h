@@ -34,11 +34,10 @@ namespace cepheus::wire {
 
 enum class MrpType : std::uint8_t {
   kRegister =
-      1,  // leader -> switches -> hosts: build the tables, name the members behind each port
-  kConfirm =
-      2,  // host -> leader: this member takes part (its QP is ready); answers REGISTER and ACTIVATE
-  kReject = 3,      // switch or host -> leader: refusal, with a reason
-  kActivate = 4,    // leader -> switches -> hosts: every member has confirmed; data may flow
+      1,         // leader -> switches -> hosts: build the tables, name the members behind each port
+  kConfirm = 2,  // host -> leader: answers REGISTER, CONNECT and ACTIVATE of this member
+  kReject = 3,   // switch or host -> leader: refusal, with a reason
+  kActivate = 4,    // leader -> switches -> hosts: every member is connected; data may flow
   kUnregister = 5,  // leader -> switches -> hosts: delete the group
   kRefresh = 6,     // leader -> switches: still alive (ageing)
   kQuery = 7,       // leader -> switches: request for a REPORT of the lagging members
@@ -55,6 +54,7 @@ enum class MrpType : std::uint8_t {
   kRemove = 17,     // sender -> switches -> receivers: delete the group, or the receivers it names
   kProbe = 18,      // host -> its switch, which answers PROBED with what arrived: wire/probe.h
   kProbed = 19,
+  kConnect = 20,  // leader -> switches -> hosts: connect the queue pair with this path MTU
 };
 
 // All but HELLO are addressed to the McstID, from host to switch and from switch to switch, so that
@@ -85,6 +85,7 @@ enum class MrpReject : std::uint8_t {
   kRemoteAccess = 14,    // a multicast WRITE that the regions of the named member do not allow
   kWriteMode = 15,       // the named member needs another write mode than its switch has
   kNoSenderGroups = 16,  // the switches serve no sender groups
+  kTooLong = 17,         // a packet of the group does not fit through a port on the way; with PATH
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);

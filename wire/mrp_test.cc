@@ -225,7 +225,7 @@ TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
   bytes[0] = MrpHeader::kVersion;
   for (int type = 0; type < 256; ++type) {
     bytes[1] = static_cast<std::uint8_t>(type);
-    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 19) << type;
+    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 20) << type;
   }
 }
 

@@ -18,6 +18,8 @@ inline constexpr std::size_t kUdpOffset = kIpOffset + Ipv4Header::kSize;
 inline constexpr std::size_t kBthOffset = kUdpOffset + Udp::kSize;
 inline constexpr std::size_t kExtensionOffset = kBthOffset + Bth::kSize;
 
+static_assert(kDataOverhead == kExtensionOffset + Reth::kSize + ImmDt::kSize + 4);
+
 // The common start of RoCEv2 packets and other datagrams: decoded once, for both codecs.
 struct UdpHeaders {
   Ethernet ethernet;

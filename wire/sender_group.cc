@@ -65,7 +65,7 @@ std::optional<SenderGroupMessage> SenderGroupMessage::parse(std::span<const std:
   if (p[0] != kSenderRecordType || p[1] != SenderGroupMessage::kSenderRecord / 4) {
     return std::nullopt;
   }
-  const std::uint8_t reserved = p[8] | p[12] | p[16];
+  const std::uint8_t reserved = p[8] | p[12];
   if (reserved != 0) return std::nullopt;
   std::optional<SenderGroupMessage> message(std::in_place);
   message->header = *header;
@@ -75,6 +75,7 @@ std::optional<SenderGroupMessage> SenderGroupMessage::parse(std::span<const std:
   message->sender_qpn = Qpn(load_be24(p + 13));
   message->start = Psn(load_be24(p + 17));
   message->window = load_be32(p + 20);
+  message->path_mtu = static_cast<std::uint16_t>(p[16] * SenderGroupMessage::kMtuUnit);
   message->share = load_be64(p + 24);
   if (!is_sender_group(message->virtual_qpn)) return std::nullopt;
   for (auto records = data.subspan(kBefore); !records.empty();) {
@@ -101,6 +102,7 @@ std::size_t SenderGroupMessage::emit(std::span<std::uint8_t> out) const {
   store_be24(p + 13, sender_qpn.value());
   store_be24(p + 17, start.value());
   store_be32(p + 20, window);
+  p[16] = static_cast<std::uint8_t>(path_mtu / kMtuUnit);
   store_be64(p + 24, share);
   p += kSenderRecord;
   for (const MrpMember& receiver : list()) {

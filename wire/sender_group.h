@@ -8,7 +8,7 @@
 //   |               addressed to, IPv4              |   destination of its data, where this arrives
 //   |     0     |          virtual QPN              |
 //   |     0     |           sender's QPN            |
-//   |     0     |             first PSN             |
+//   |   MTU     |             first PSN             |   path MTU in units of 256 bytes
 //   |                    window                     |   packets; 0: no limit is known
 //   |                     share                     |
 // then a MEMBER record for each receiver (wire/mrp.h), and a REGION record (wire/publication.h) for
@@ -53,6 +53,7 @@ struct SenderGroupMessage {
   static constexpr std::size_t kMaxRegions =
       (MrpMessage::kMaxSize - MrpHeader::kSize - kSenderRecord - kMaxReceivers * MrpMember::kSize) /
       MrpRegion::kSize;
+  static constexpr std::uint32_t kMtuUnit = 256;  // bytes
   static constexpr std::uint64_t kWholeShare = std::uint64_t{1} << 62;
 
   // A region, and its receiver's index in `receivers`.
@@ -63,10 +64,13 @@ struct SenderGroupMessage {
   };
 
   // mcst_id: the sender's address. seq: the attempt, in INSTALL, REMOVE and their answers. flags:
-  // INSTALL: kFresh. INSTALLED: the MrpType it answers. REJECT: the MrpReject. REPORT: none.
+  // INSTALL: kFresh, kMeasures. INSTALLED: the MrpType it answers. REJECT: the MrpReject. REPORT: none.
   MrpHeader header;
   // INSTALL: the sender has sent no data yet, so each receiver waits for `start`.
   static constexpr std::uint16_t kFresh = 1;
+  // INSTALL: the path MTU is not known yet. Switches lower it to that of their ports, receivers answer
+  // without connecting.
+  static constexpr std::uint16_t kMeasures = 2;
 
   std::uint16_t control_port = 0;
   Ipv4 addressed;
@@ -74,6 +78,7 @@ struct SenderGroupMessage {
   Qpn sender_qpn;
   Psn start;
   std::uint32_t window = 0;
+  std::uint16_t path_mtu = 0;  // payload bytes of a packet, in whole units; 0: no limit is known
   std::uint64_t share = 0;
   std::array<MrpMember, kMaxReceivers>
       receivers;  // the first receiver_count are valid, no host twice

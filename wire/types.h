@@ -141,6 +141,17 @@ constexpr bool is_path_mtu(std::uint32_t n) {
   return n == 256 || n == 512 || n == 1024 || n == 2048 || n == 4096;
 }
 
+// Bytes around the payload of the longest data packet, Ethernet header to ICRC: of a WRITE with
+// immediate.
+inline constexpr std::uint32_t kDataOverhead = 78;
+// The largest path MTU of at most `bytes`; 0: there is none.
+constexpr std::uint16_t path_mtu_within(std::uint32_t bytes) {
+  for (const std::uint16_t mtu : {4096, 2048, 1024, 512, 256}) {
+    if (mtu <= bytes) return mtu;
+  }
+  return 0;
+}
+
 inline constexpr std::uint16_t kRoceUdpPort = 4791;
 inline constexpr std::uint16_t kDefaultMrpUdpPort = 18516;
 

@@ -93,7 +93,8 @@ ScenarioPlan group_of_one_leaf() {
   group.leader = 0;
   group.messages = {{0, 300}, {1, 300}};
   plan.groups.resize(1);
-  plan.incidents = {{.kind = IncidentKind::kSwitchRestart, .at = 3ms}};
+  // After the set-up of 3.6 ms, and before its messages end.
+  plan.incidents = {{.kind = IncidentKind::kSwitchRestart, .at = 4ms}};
   return plan;
 }
 

@@ -6,8 +6,9 @@ namespace cepheus::sim {
 
 const char* to_string(Invariant invariant) {
   // In the order of the enumeration.
-  constexpr std::array kNames = {"delivery", "completion", "liveness", "isolation",   "residue",
-                                 "balance",  "lossless",   "patience", "consistency", "progress"};
+  constexpr std::array kNames = {"delivery", "completion",  "liveness", "isolation",
+                                 "residue",  "balance",     "length",   "lossless",
+                                 "patience", "consistency", "progress"};
   static_assert(kNames.size() == static_cast<std::size_t>(Invariant::kProgress) + 1);
   return kNames[static_cast<std::size_t>(invariant)];
 }

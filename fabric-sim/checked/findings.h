@@ -17,6 +17,7 @@ enum class Invariant {
   kIsolation,   // no packet of a group reaches a host outside it
   kResidue,     // no state is left in a switch, no buffer in use, after the end
   kBalance,     // frames and copies are sent on, consumed, held, or dropped with a named reason
+  kLength,      // no copy is too long for its port, and a group's packets have one length
   kLossless,    // no frame of a lossless link is dropped because a buffer is full
   // Switches repeat requests to a source seldom, and never for a receiver that answered RNR.
   kTimeLimit,

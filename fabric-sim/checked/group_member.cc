@@ -171,7 +171,8 @@ mcast::Expected<bool> GroupMember::take_step(mrp::PsnSync::Step step, mcast::Kep
   require(set_state(host(), qpn(), QpState::kReset));
   initialise(host(), qpn());
   post_again(kept);
-  mcast::RemoteEnd remote = mcast::group_end(ledger_.plan().id, ledger_.plan().epoch);
+  mcast::RemoteEnd remote =
+      mcast::group_end(ledger_.plan().id, ledger_.plan().epoch, engine().path_mtu());
   remote.start = step == Step::kReceivePsn ? pair.sq_psn : pair.rq_psn;
   simulator().trace().note(now(), host().name(), "goes on at PSN", remote.start.value());
   return connect(remote);
@@ -271,7 +272,7 @@ void GroupMember::post_announcement(std::size_t message) {
 
 std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
   const std::uint64_t announcements = message.is_write() && ledger_.plan().is_announced ? 1 : 0;
-  const std::uint64_t mtu = transport_.path_mtu;
+  const std::uint64_t mtu = engine().path_mtu();
   return announcements + std::max<std::uint64_t>(1, (message.bytes + mtu - 1) / mtu);
 }
 

@@ -41,6 +41,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void die();
   // Destroys the queue pair.
   void close();
+  std::uint32_t path_mtu() const { return engine().path_mtu(); }
   // Whether its part in the group has begun and has not ended.
   bool takes_part() const { return is_open() && engine().state() == MCAST_GROUP_ACTIVE; }
   bool has_ended() const { return !is_open() || engine().state() == MCAST_GROUP_FAILED; }

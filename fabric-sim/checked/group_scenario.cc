@@ -182,6 +182,21 @@ bool GroupScenario::faults_are_over() const {
          });
 }
 
+// All members use the least path MTU.
+void GroupScenario::check_path_mtus() {
+  for (const auto& group : groups_) {
+    auto least = least_mtu(plan_, group->ledger.plan());
+    for (const auto& member : group->members) {
+      if (!member->takes_part()) continue;
+      if (!least) least = member->path_mtu();
+      if (member->path_mtu() == *least) continue;
+      findings_.report(Invariant::kLength,
+                       "member " + member->member().host.to_string() + " has a path MTU of " +
+                           std::to_string(member->path_mtu()) + ", not " + std::to_string(*least));
+    }
+  }
+}
+
 void GroupScenario::dissolve() {
   const Duration late = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
   if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + late)) return;
@@ -234,6 +249,7 @@ bool GroupScenario::something_is_left() const {
 Outcome GroupScenario::run() {
   try {
     run_operations();
+    if (!findings_.first()) check_path_mtus();
     if (!findings_.first()) dissolve();
   } catch (const fabric::Inconsistent& error) {
     findings_.report(Invariant::kConsistency, error.what());
@@ -243,6 +259,7 @@ Outcome GroupScenario::run() {
   }
   if (!findings_.first()) {
     check_balance(network_, findings_);
+    check_lengths(network_, findings_);
     check_lossless(network_, plan_, findings_);
     check_requests(network_, findings_);
     check_nothing_is_left(network_, findings_);

@@ -78,6 +78,7 @@ class GroupScenario final : private Actor {
   void run_operations();
   void jump();
   bool jump(Group& group, std::size_t source, std::uint64_t packets);
+  void check_path_mtus();
   void dissolve();
   Outcome summary();
 

@@ -241,7 +241,8 @@ wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& targ
   const MemberPlan& somebody = target.members[random_.below(target.members.size())];
   const wire::Ipv4 leader = address(target.members[target.leader].host);
   wire::MrpMessage message;
-  message.header.type = static_cast<wire::MrpType>(random_.between(1, 13));
+  message.header.type = random_.chance(0.1) ? wire::MrpType::kConnect
+                                            : static_cast<wire::MrpType>(random_.between(1, 13));
   message.header.flags = static_cast<std::uint16_t>(random_.below(10));
   message.header.epoch = random_.chance(0.8) ? target.epoch : std::uint16_t(target.epoch + 1);
   message.header.mcst_id = target.id;

@@ -39,6 +39,7 @@ std::vector<Check> all_checks() {
       {"dark_trunks", {&Plan::cuts}},
       {"trunk_withdrawals", {&Plan::cuts}},
       {"every_drop_counted"},
+      {"least_path_mtu"},
       {"write_bounds", {&Plan::writes}, kWrites},
       {"newest_publication", {&Plan::writes}, kWrites},
       {"announced_by_psn", {&Plan::per_request}, kAnnounced},

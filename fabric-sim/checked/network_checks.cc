@@ -1,5 +1,7 @@
 #include "fabric-sim/checked/network_checks.h"
 
+#include <algorithm>
+
 #include "wire/icrc.h"
 #include "wire/roce.h"
 #include "wire/sender_group.h"
@@ -87,6 +89,58 @@ void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& 
     if (dropped == 0) continue;
     findings.report(Invariant::kLossless, "switch " + node->name() + " had no headroom for " +
                                               std::to_string(dropped) + " frames");
+  }
+}
+
+namespace {
+
+// The switches on the side of `begin` if the trunk is taken away. Precondition: the trunks are a
+// tree.
+std::set<std::size_t> side_of(const net::Topology& topology, std::size_t begin,
+                              const net::TrunkSpec& without) {
+  std::set<std::size_t> side{begin};
+  for (bool grows = true; grows;) {
+    const std::size_t before = side.size();
+    for (const net::TrunkSpec& trunk : topology.trunks) {
+      if (&trunk != &without && side.contains(trunk.a)) side.insert(trunk.b);
+      if (&trunk != &without && side.contains(trunk.b)) side.insert(trunk.a);
+    }
+    grows = side.size() != before;
+  }
+  return side;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> least_mtu(const ScenarioPlan& plan, const GroupPlan& group) {
+  // Links carry registration, and so packets of this length.
+  constexpr std::uint32_t kCarried = 1024;
+  const net::Topology& topology = plan.topology;
+  if (topology.trunks.size() + 1 != topology.switches.size()) return std::nullopt;
+  std::uint32_t least = 4096;
+  const auto narrow = [&](const net::LinkConfig& link) {
+    least = std::min(least, std::max(kCarried, net::mtu_of(link, topology.mtu)));
+  };
+  for (const MemberPlan& member : group.members) {
+    least = std::min(least, plan.nics[member.host].max_mtu);
+    narrow(topology.hosts[member.host].down);
+  }
+  for (const net::TrunkSpec& trunk : topology.trunks) {
+    const auto side = side_of(topology, trunk.a, trunk);
+    const auto here = std::ranges::count_if(group.members, [&](const MemberPlan& member) {
+      return side.contains(topology.hosts[member.host].switch_index);
+    });
+    if (here > 0 && here < std::ssize(group.members)) narrow(trunk.ab);
+  }
+  return least;
+}
+
+void check_lengths(const Network& network, Findings& findings) {
+  for (const auto& node : network.switches()) {
+    const std::uint64_t dropped = node->engine().counters()[fabric::Counter::kDropTooLong];
+    if (dropped == 0) continue;
+    findings.report(Invariant::kLength, "switch " + node->name() + " dropped " +
+                                            std::to_string(dropped) + " copies as too long");
   }
 }
 

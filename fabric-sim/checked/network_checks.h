@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "fabric-sim/checked/findings.h"
@@ -30,6 +31,11 @@ class IsolationWatch final : public FrameWatch {
 void check_balance(const Network& network, Findings& findings);
 // After a cut frames may be dropped that it leaves without a pause; else lossless is lossless.
 void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& findings);
+// The least path MTU of the group's members and of all ports between them; none if there are several
+// ways.
+std::optional<std::uint32_t> least_mtu(const ScenarioPlan& plan, const GroupPlan& group);
+// No copy was too long for its port.
+void check_lengths(const Network& network, Findings& findings);
 // Switches have repeated requests to sources for overdue feedback only.
 void check_requests(const Network& network, Findings& findings);
 // No group and no tombstone in any switch.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <utility>
 
+#include "fabric-sim/checked/network_checks.h"
 #include "fabric-sim/core/random.h"
 #include "net/buffer_plan.h"
 #include "nic-emulator/engine/nic_profile.h"
@@ -16,6 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kNicStream = 0x4'1C0F'07E5;
+constexpr std::uint64_t kMtuStream = 0x9'0170'07E5;
 constexpr std::uint64_t kBoxStream = 0x7'B0C5'07E5;
 constexpr std::uint64_t kHostSyncStream = 0x5'A7C'5E7C;
 constexpr std::uint64_t kWriteStream = 0x3'217E'0F0F;
@@ -183,6 +186,23 @@ void use_makes(ScenarioPlan& plan, const PlanOptions& options) {
     if (made.manners.ignores_timeout_code) --made.timeout_doublings;
     const bool is_drawn = fixed != nullptr || profile.is_drawn();
     if (is_drawn && can_live(made.manners, options)) nic = made;
+  }
+}
+
+// Messages keep their number of packets, as far as the group's path MTU is known.
+void use_mtus(ScenarioPlan& plan) {
+  constexpr std::array<std::uint32_t, 3> kMtus{1024, 2048, 4096};
+  Random random(plan.seed ^ kMtuStream);
+  if (random.chance(0.7)) return;
+  const std::uint32_t before = std::exchange(plan.transport.path_mtu, kMtus.front());
+  plan.topology.mtu = kMtus.back();
+  const auto draw = [&] { return random.chance(0.6) ? kMtus.back() : random.one_of(kMtus); };
+  for (rnic::NicConfig& nic : plan.nics) nic.max_mtu = draw();
+  for (net::HostSpec& host : plan.topology.hosts) host.up.mtu = host.down.mtu = draw();
+  for (net::TrunkSpec& trunk : plan.topology.trunks) trunk.ab.mtu = trunk.ba.mtu = draw();
+  for (GroupPlan& group : plan.groups) {
+    const std::uint32_t scale = least_mtu(plan, group).value_or(kMtus.front()) / before;
+    for (MessagePlan& m : group.messages) m.bytes *= scale;
   }
 }
 

@@ -11,6 +11,10 @@ namespace cepheus::sim {
 // can't set their PSNs. Precondition: the name is empty or known.
 void use_makes(ScenarioPlan& plan, const PlanOptions& options);
 
+// In three seeds of ten hosts' NICs and links have path MTUs from 1024 to 4096. Precondition: no link
+// is lossless.
+void use_mtus(ScenarioPlan& plan);
+
 // In one seed of five the switches are programs on boxes, with rings for all ports and sometimes two
 // transmit queues. Seeds draw neither swallowed packets nor dropped long ones: no group can come up
 // then, and a box refuses to start. Precondition: no link is lossless.

@@ -273,6 +273,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.late_packets_meet_tombstone = random.chance(0.5);
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
+  if (!options.congestion) use_mtus(plan);
   use_features(plan, options);
   add_idle_time(plan);
   if (options.incidents) add_incidents(plan);

@@ -34,7 +34,7 @@ void connect(Host& host, rnic::Qpn qpn, const mcast::RemoteEnd& peer, QpTimers t
   attr.state = rnic::QpState::kRtr;
   attr.remote_ip = peer.address;
   attr.remote_qpn = peer.qpn;
-  attr.path_mtu = host.nic().config().max_mtu;
+  attr.path_mtu = peer.path_mtu != 0 ? peer.path_mtu : host.nic().config().max_mtu;
   attr.rq_psn = peer.start;
   attr.min_rnr_timer = timers.min_rnr_timer;
   require(host.modify_qp(qpn, attr,

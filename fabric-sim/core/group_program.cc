@@ -14,6 +14,7 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
       host_(host),
       timers_(config.timers),
       engine_(*this, {.self = {host.address(), config.qpn, 0, config.control_port, config.token},
+                      .path_mtu = static_cast<std::uint16_t>(host.nic().config().max_mtu),
                       .is_sender_group = config.is_sender_group,
                       .sender_time_limit = wire::times::kSenderGivesUp,
                       .receiver_time_limit = config.receiver_time_limit,

@@ -1,7 +1,6 @@
 #include "libmcast/engine/group_engine.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "controller/reject_text.h"
 #include "libmcast/engine/leader_role.h"
@@ -12,7 +11,10 @@
 namespace cepheus::mcast {
 
 GroupEngine::GroupEngine(GroupPort& port, const Config& config)
-    : port_(port), config_(config), watchdog_(config.sender_time_limit) {
+    : port_(port),
+      config_(config),
+      path_mtu_(config.path_mtu),
+      watchdog_(config.sender_time_limit) {
   if (is_sender_group()) {
     role_ = std::make_unique<ReceiverRole>(*this);
   } else {
@@ -160,14 +162,11 @@ Expected<void> GroupEngine::lead(wire::Instant now, const mrp::RegistrationConfi
                                  std::span<const mrp::MrpMember> members, mrp::Outbox& out) {
   if (auto may = check_may_lead(members); !may) return may;
   auto role = std::make_unique<LeaderRole>(*this, config, lease);
-  if (auto started = role->start(now, members, held_); !started) {
-    held_.clear();
-    return started;
-  }
-  next_role_ = std::move(role);
-  // Before any member can answer: the first active member may send at once.
-  connect(now, group_end(lease.id, lease.epoch), out);
-  return check_not_failed();
+  if (auto started = role->start(now, members, out); !started) return started;
+  role_ = std::move(role);
+  take_part();
+  port_.begin_regions(now, out.messages.back().header);
+  return {};
 }
 
 Expected<void> GroupEngine::lead_as_sender(wire::Instant now, const mrp::SenderConfig& config,
@@ -178,13 +177,21 @@ Expected<void> GroupEngine::lead_as_sender(wire::Instant now, const mrp::SenderC
   auto role = std::make_unique<SenderRole>(*this, config);
   if (auto started = role->start(now, members, regions, out); !started) return started;
   role_ = std::move(role);
-  state_ = MCAST_GROUP_REGISTERING;
+  take_part();
   return {};
 }
 
 void GroupEngine::connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbox& out) {
   is_connecting_ = true;
   start_ = remote.start;
+  if (remote.path_mtu > config_.path_mtu && config_.path_mtu != 0) {
+    const std::string text = "the group's path MTU of " + std::to_string(remote.path_mtu) +
+                             " bytes is larger than this device's " +
+                             std::to_string(config_.path_mtu) +
+                             ": bring leader, members and switches to the same version";
+    return connected(now, mcast::fail(MCAST_ERR_REJECTED, text), out);
+  }
+  if (remote.path_mtu != 0) path_mtu_ = remote.path_mtu;
   const auto done = port_.connect(remote);
   if (!done) return connected(now, tl::unexpected(done.error()), out);
   if (*done) connected(now, {}, out);
@@ -193,15 +200,8 @@ void GroupEngine::connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbo
 void GroupEngine::connected(wire::Instant now, const Expected<void>& outcome, mrp::Outbox& out) {
   is_connecting_ = false;
   if (!outcome) fail(outcome.error().status, MCAST_CAUSE_REGISTRATION, outcome.error().text);
-  if (state_ == MCAST_GROUP_WAITING) state_ = MCAST_GROUP_REGISTERING;
-  const bool stands = state_ != MCAST_GROUP_FAILED;
-  auto next = std::exchange(next_role_, nullptr);
-  mrp::Outbox held = std::exchange(held_, {});
-  if (!next) return role_->on_connected(now, stands, out);
-  if (!stands) return;
-  role_ = std::move(next);
-  port_.begin_regions(now, held.messages.back().header);
-  std::ranges::move(held.messages, std::back_inserter(out.messages));
+  take_part();
+  role_->on_connected(now, state_ != MCAST_GROUP_FAILED, out);
 }
 
 void GroupEngine::activate(bool host_sync, const wire::MrpPath& path) {

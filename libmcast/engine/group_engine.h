@@ -75,6 +75,7 @@ class GroupEngine {
  public:
   struct Config {
     mrp::MrpMember self;
+    std::uint16_t path_mtu = 0;  // the largest of its device, bytes; 0: no limit is known
     bool is_sender_group = false;
     wire::Duration sender_time_limit{}, receiver_time_limit{};
     wire::Duration sender_lives = wire::times::kSenderLives;
@@ -118,6 +119,8 @@ class GroupEngine {
   void stepped(const Expected<void>& outcome);
 
   // --- Work on the queue pair.
+  // Payload bytes of a packet: the group's once it is connected, before that the device's.
+  std::uint32_t path_mtu() const { return path_mtu_; }
   const Flow& flow() const { return flow_; }
   const SendWindow& window() const { return window_; }
   void on_send_posted(std::uint64_t packets);
@@ -161,10 +164,6 @@ class GroupEngine {
   void leave(wire::Instant now, mrp::Outbox& out);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
-  // The group's address, of a leader that is being connected.
-  std::optional<wire::McstId> next_address() const {
-    return next_role_ ? std::optional(next_role_->mcst_id()) : std::nullopt;
-  }
   // The end of a connect that took its time.
   void connected(wire::Instant now, const Expected<void>& outcome, mrp::Outbox& out);
   bool has_outcome() const;  // nothing is expected from the control channel soon
@@ -180,6 +179,10 @@ class GroupEngine {
   // Role::on_connected() follows, perhaps at once. If it can't, the group has failed then.
   void connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbox& out);
   bool is_connecting() const { return is_connecting_; }
+  // A leader has named this member.
+  void take_part() {
+    if (state_ == MCAST_GROUP_WAITING) state_ = MCAST_GROUP_REGISTERING;
+  }
   // `host_sync`: switches leave the PSNs at a change of the source to the hosts. `path`: what the
   // group's ways can take.
   void activate(bool host_sync, const wire::MrpPath& path = {});
@@ -201,9 +204,7 @@ class GroupEngine {
   std::string reason_;
   std::unique_ptr<Role> role_;
   bool is_connecting_ = false;
-  // Of a leader whose queue pair is being connected, and its first messages.
-  std::unique_ptr<Role> next_role_;
-  mrp::Outbox held_;
+  std::uint32_t path_mtu_;
   Flow flow_;
   SendWindow window_;
   mrp::PsnSync sync_;

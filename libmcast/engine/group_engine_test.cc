@@ -81,6 +81,9 @@ TEST_F(TwoMembers, BeginWithOneWindowThoughAnotherComesBeforeTheLastConfirm) {
   ASSERT_THAT(types(members_), ElementsAre("confirm"));
   members_.messages[0].path = wire::MrpPath{0, 20};
   give(members_, member_, leader_, leaders_);
+  ASSERT_THAT(types(leaders_), ElementsAre("connect"));
+  give(leaders_, leader_, member_, members_);
+  give(members_, member_, leader_, leaders_);
   ASSERT_THAT(types(leaders_), ElementsAre("activate"));
   wire::MrpMessage report = mrp::test::of_group(wire::MrpType::kReport);
   report.path = wire::MrpPath{0, 8};
@@ -97,26 +100,18 @@ TEST_F(TwoMembers, BeginWithOneWindowThoughAnotherComesBeforeTheLastConfirm) {
 TEST_F(TwoMembers, SendNothingBeforeTheirQueuePairsAreConnected) {
   leader_.port.is_slow = member_.port.is_slow = true;
   lead();
-  EXPECT_THAT(types(leaders_), IsEmpty());
+  EXPECT_THAT(types(leaders_), ElementsAre("register"));
   const auto again = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
   EXPECT_FALSE(again) << "it leads already";
-  leader_.engine.connected(now_, {}, leaders_);
-  EXPECT_THAT(types(leaders_), ElementsAre("register"));
   deliver();
-  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_WAITING);
+  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_REGISTERING);
   member_.engine.connected(now_, {}, members_);
+  deliver();
+  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_REGISTERING) << "the leader is not connected";
+  leader_.engine.connected(now_, {}, leaders_);
   deliver();
   EXPECT_EQ(leader_.engine.status(), MCAST_OK);
   EXPECT_EQ(member_.engine.status(), MCAST_OK);
-}
-
-TEST_F(TwoMembers, LearnThatAQueuePairCouldNotBeConnectedLater) {
-  leader_.port.is_slow = true;
-  lead();
-  leader_.engine.connected(now_, fail(MCAST_ERR_FABRIC, "no answer"), leaders_);
-  EXPECT_EQ(leader_.engine.reason(), "no answer");
-  EXPECT_FALSE(leader_.engine.role().is_leader());
-  EXPECT_THAT(types(leaders_), IsEmpty());
 }
 
 TEST_F(TwoMembers, AreCountedByTheirLeader) {
@@ -188,13 +183,14 @@ TEST_F(TwoMembers, FailTogetherIfOneCannotConnect) {
   EXPECT_THAT(leader_.port.steps, ElementsAre("connect " + kGroup.to_string(), "failed"));
 }
 
-TEST_F(TwoMembers, SendNothingIfTheLeaderCannotConnect) {
+TEST_F(TwoMembers, FailTogetherIfTheLeaderCannotConnect) {
   leader_.port.connects = false;
-  const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
-  ASSERT_FALSE(led);
-  EXPECT_THAT(led.error().text, HasSubstr("no route"));
-  EXPECT_THAT(types(leaders_), IsEmpty());
-  EXPECT_FALSE(leader_.engine.role().is_leader());
+  lead();
+  deliver();
+  EXPECT_THAT(leader_.engine.reason(), HasSubstr("no route"));
+  leader_.engine.send_failure(now_, leaders_);
+  deliver();
+  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_FAILED);
 }
 
 // A receiver sends nothing, so nothing of its own fails when the leader is gone.

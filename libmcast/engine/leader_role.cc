@@ -1,15 +1,26 @@
 #include "libmcast/engine/leader_role.h"
 
 #include <cassert>
+#include <utility>
 
 #include "libmcast/engine/group_engine.h"
 
 namespace cepheus::mcast {
 
+namespace {
+
+mrp::RegistrationConfig with_mtu(mrp::RegistrationConfig config, std::uint16_t path_mtu) {
+  config.path_mtu = path_mtu;
+  return config;
+}
+
+}  // namespace
+
 LeaderRole::LeaderRole(GroupEngine& group, const mrp::RegistrationConfig& config,
                        const mrp::McstAllocator::Lease& lease)
     : AddressedRole(group),
-      registration_(std::make_unique<mrp::Registration>(config, lease.id, lease.epoch)),
+      registration_(std::make_unique<mrp::Registration>(with_mtu(config, group.config().path_mtu),
+                                                        lease.id, lease.epoch)),
       membership_(group.member()) {
   const bool free_to_lead = membership_.lead(lease.id, lease.epoch, config.instance);
   assert(free_to_lead);
@@ -18,7 +29,7 @@ LeaderRole::LeaderRole(GroupEngine& group, const mrp::RegistrationConfig& config
 
 Expected<void> LeaderRole::start(wire::Instant now, std::span<const mrp::MrpMember> members,
                                  mrp::Outbox& out) {
-  if (!group_.port().are_regions_in_force()) registration_->hold();  // others might write before
+  registration_->hold();  // others might send or write before
   if (const auto started = registration_->start(now, members, out); !started) {
     return tl::unexpected(failure_of(started.error()));
   }
@@ -29,24 +40,32 @@ void LeaderRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
                          mrp::Outbox& out) {
   if (!group_.port().are_regions_in_force()) registration_->hold();  // published since start()
   registration_->on_message(now, from, message, out);
-  follow();
+  follow(now, out);
   if (message.header.type == wire::MrpType::kRegister) {
     membership_.on_message(now, from, message, out);
   }
 }
 
 void LeaderRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
-  registration_->release(now, out);
-  follow();
+  release_if_ready(now, out);
+}
+
+void LeaderRole::on_connected(wire::Instant now, bool ok, mrp::Outbox& out) {
+  is_connected_ = ok;
+  release_if_ready(now, out);
+}
+
+void LeaderRole::release_if_ready(wire::Instant now, mrp::Outbox& out) {
+  if (is_connected_ && group_.port().are_regions_in_force()) registration_->release(now, out);
 }
 
 void LeaderRole::on_timer(wire::Instant now, mrp::Outbox& out) {
   if (registration_->deadline() > now) return;
   registration_->on_timer(now, out);
-  follow();
+  follow(now, out);
 }
 
-void LeaderRole::follow() {
+void LeaderRole::follow(wire::Instant now, mrp::Outbox& out) {
   using State = mrp::Registration::State;
   const mrp::Registration& r = *registration_;
   if (alive_at_ != r.alive_at()) {
@@ -57,7 +76,9 @@ void LeaderRole::follow() {
     last_message_at_ = r.last_message_at();
     on_answer();
   }
-  if (r.state() == State::kFailed) {
+  if (r.state() == State::kConnecting && !std::exchange(has_begun_to_connect_, true)) {
+    group_.connect(now, group_end(r.id(), r.epoch(), r.path().mtu), out);
+  } else if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason());
   } else if (r.state() == State::kActive) {
     if (group_.state() == MCAST_GROUP_REGISTERING) {

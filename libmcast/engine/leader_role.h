@@ -31,6 +31,7 @@ class LeaderRole final : public AddressedRole {
     registration_->send_request(now, out);
   }
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  void on_connected(wire::Instant now, bool ok, mrp::Outbox& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->unregister(now, out); }
   bool has_left() const override {
     return registration_->state() == mrp::Registration::State::kGone;
@@ -45,10 +46,12 @@ class LeaderRole final : public AddressedRole {
   void on_regions_in_force(wire::Instant now, mrp::Outbox& out) override;
   void request_presence(mrp::Outbox& out) const override { registration_->look(out); }
   std::string requested() const override { return "the switch"; }
-  void follow();
+  void release_if_ready(wire::Instant now, mrp::Outbox& out);
+  void follow(wire::Instant now, mrp::Outbox& out);
 
   std::unique_ptr<mrp::Registration> registration_;
-  mrp::Membership membership_;                    // refuses other leaders
+  mrp::Membership membership_;                                // refuses other leaders
+  bool has_begun_to_connect_ = false, is_connected_ = false;  // its queue pair
   wire::Instant alive_at_{}, last_message_at_{};  // as the registration had them at the last look
 };
 

@@ -5,18 +5,19 @@
 
 namespace cepheus::mcast {
 
-MemberRole::MemberRole(GroupEngine& group) : AddressedRole(group), membership_(group.member()) {}
+MemberRole::MemberRole(GroupEngine& group)
+    : AddressedRole(group), membership_(group.member(), group.config().path_mtu) {}
 
 void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                          mrp::Outbox& out) {
   using Task = mrp::Membership::Task;
-  // There is no receive callback yet, or the queue pair is being connected. The leader repeats the
-  // unanswered message.
-  const bool is_ready = group_.port().can_receive() && !group_.is_connecting();
-  if (message.header.type == wire::MrpType::kRegister && !is_ready) return;
+  // There is no receive callback yet. The leader repeats the unanswered message.
+  if (message.header.type == wire::MrpType::kRegister && !group_.port().can_receive()) return;
   switch (membership_.on_message(now, from, message, out)) {
     case Task::kNone:
       return;
+    case Task::kRegistered:
+      return group_.take_part();
     case Task::kConnect:
       return connect(now, message.header, out);
     case Task::kActivated:
@@ -41,13 +42,14 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
 }
 
 void MemberRole::connect(wire::Instant now, const wire::MrpHeader& header, mrp::Outbox& out) {
-  register_ = header;
-  if (group_.state() != MCAST_GROUP_WAITING) return membership_.connected(now, false, out);
-  group_.connect(now, group_end(membership_.id(), membership_.epoch()), out);
+  connect_ = header;
+  if (group_.state() != MCAST_GROUP_REGISTERING) return membership_.connected(now, false, out);
+  group_.connect(now, group_end(membership_.id(), membership_.epoch(), membership_.path().mtu),
+                 out);
 }
 
 void MemberRole::on_connected(wire::Instant now, bool ok, mrp::Outbox& out) {
-  if (ok) group_.port().begin_regions(now, register_);
+  if (ok) group_.port().begin_regions(now, connect_);
   // The switch learns the regions first: members may write as soon as they know that the group is
   // active.
   if (!ok || group_.port().are_regions_in_force()) membership_.connected(now, ok, out);

@@ -30,7 +30,7 @@ class MemberRole final : public AddressedRole {
   void connect(wire::Instant now, const wire::MrpHeader& header, mrp::Outbox& out);
 
   mrp::Membership membership_;
-  wire::MrpHeader register_;  // the header of the REGISTER that named this member
+  wire::MrpHeader connect_;  // the header of the leader's CONNECT
 };
 
 }  // namespace cepheus::mcast

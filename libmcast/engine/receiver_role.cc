@@ -9,7 +9,7 @@ using ReceiverTask = mrp::ReceiverMembership::Task;
 
 ReceiverRole::ReceiverRole(GroupEngine& group)
     : SenderGroupRole(group),
-      membership_(group.member(), group.config().sender_lives),
+      membership_(group.member(), group.config().sender_lives, group.config().path_mtu),
       silence_(group.config().receiver_time_limit) {}
 
 Expected<void> ReceiverRole::check_may_send() const {
@@ -41,7 +41,9 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
 
 void ReceiverRole::connect(wire::Instant now, mrp::Outbox& out) {
   if (group_.state() != MCAST_GROUP_WAITING) return membership_.connected(false, out);
-  group_.connect(now, {membership_.sender(), membership_.virtual_qpn(), membership_.start_psn()},
+  group_.connect(now,
+                 {membership_.sender(), membership_.virtual_qpn(), membership_.start_psn(),
+                  membership_.path_mtu()},
                  out);
 }
 

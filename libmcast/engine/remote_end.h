@@ -11,11 +11,12 @@ struct RemoteEnd {
   wire::Ipv4 address;
   wire::Qpn qpn;
   wire::Psn start;
+  std::uint32_t path_mtu = 0;  // bytes; 0: the device's
 };
 
 // A group's: destination address the McstID, destination QPN 0x1.
-inline RemoteEnd group_end(wire::McstId id, std::uint16_t epoch) {
-  return {id, wire::kVirtualQpn, wire::group_start_psn(id, epoch)};
+inline RemoteEnd group_end(wire::McstId id, std::uint16_t epoch, std::uint32_t path_mtu) {
+  return {id, wire::kVirtualQpn, wire::group_start_psn(id, epoch), path_mtu};
 }
 
 }  // namespace cepheus::mcast

@@ -9,8 +9,9 @@ namespace cepheus::mcast {
 
 namespace {
 
-mrp::SenderConfig of_its_queue_pair(mrp::SenderConfig config, wire::Qpn qpn) {
-  config.qpn = qpn;
+mrp::SenderConfig of_its_queue_pair(mrp::SenderConfig config, const GroupEngine& group) {
+  config.qpn = group.member().qpn;
+  config.path_mtu = group.config().path_mtu;
   config.start = wire::sender_group_start_psn(config.host, config.virtual_qpn);
   return config;
 }
@@ -19,8 +20,7 @@ mrp::SenderConfig of_its_queue_pair(mrp::SenderConfig config, wire::Qpn qpn) {
 
 SenderRole::SenderRole(GroupEngine& group, const mrp::SenderConfig& config)
     : SenderGroupRole(group),
-      registration_(std::make_unique<mrp::SenderRegistration>(
-          of_its_queue_pair(config, group.member().qpn))) {}
+      registration_(std::make_unique<mrp::SenderRegistration>(of_its_queue_pair(config, group))) {}
 
 wire::Ipv4 SenderRole::address() const { return group_.member().host; }
 
@@ -71,7 +71,7 @@ void SenderRole::follow(wire::Instant now, mrp::Outbox& out) {
   } else if (r.is_active() && group_.state() == MCAST_GROUP_REGISTERING &&
              !group_.is_connecting()) {
     // Not before: the virtual QPN may have been another process's.
-    group_.connect(now, {r.alias(), r.virtual_qpn(), r.start_psn()}, out);
+    group_.connect(now, {r.alias(), r.virtual_qpn(), r.start_psn(), r.path_mtu()}, out);
   }
 }
 

@@ -56,7 +56,7 @@ struct FakePort final : GroupPort {
 
 struct Member {
   explicit Member(std::uint32_t number, bool of_sender_group = false)
-      : engine(port, {mrp::test::member(number), of_sender_group, std::chrono::seconds(8),
+      : engine(port, {mrp::test::member(number), 0, of_sender_group, std::chrono::seconds(8),
                       std::chrono::seconds(5)}) {}
   FakePort port;
   GroupEngine engine;

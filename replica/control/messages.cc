@@ -26,7 +26,7 @@ class Frame {
   std::size_t begin_;
 };
 
-void fields(auto& io, Is<RcName> auto& v) { io(v.ipv4, v.qpn, v.psn); }
+void fields(auto& io, Is<RcName> auto& v) { io(v.ipv4, v.qpn, v.psn, v.path_mtu); }
 void fields(auto& io, Is<DigestRequest> auto& v) { io(v.offset, v.length, v.unit); }
 void fields(auto& io, Is<Challenge> auto& v) { io(kMagic, v.version, v.nonce); }
 void identity(auto& io, Is<VolumeHello> auto& v) {

@@ -76,6 +76,7 @@ struct Welcome {
 // The address of a queue pair.
 struct RcName {
   std::uint32_t ipv4 = 0, qpn = 0, psn = 0;
+  std::uint32_t path_mtu = 0;  // the largest of its port; both ends take the smaller one
   friend bool operator==(const RcName&, const RcName&) = default;
 };
 

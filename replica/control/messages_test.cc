@@ -23,7 +23,7 @@ RequestMessage some_request() {
   m.request.range = {4, 5};
   m.request.generation = 6;
   m.request.words = {1, ~std::uint64_t{0}};
-  m.rc = {0x0A000001, 17, 0xABCDEF};
+  m.rc = {0x0A000001, 17, 0xABCDEF, 1024};
   m.multicast = Multicast::kMcRdma;
   m.progress = {true, 8, 1 << 20, 3 << 20};
   return m;
@@ -40,7 +40,7 @@ AnswerMessage some_answer() {
   m.answer.words = {5};
   m.join.member.fill(0x5A);
   m.join.region.fill(0xA5);
-  m.join.rc = {1, 2, 3};
+  m.join.rc = {1, 2, 3, 4096};
   m.join.rkey = 4;
   m.join.address = 5;
   m.text = "why";

@@ -57,14 +57,15 @@ wire::Result<std::unique_ptr<RcConnection>> RcConnection::create(RdmaPort& port,
     return tl::unexpected(failed("INIT", error));
   }
   made->name_ = {port.attributes().ipv4, made->pair_->qp_num,
-                 static_cast<std::uint32_t>(random_number() & 0xFFFFFF)};
+                 static_cast<std::uint32_t>(random_number() & 0xFFFFFF),
+                 port.attributes().path_mtu};
   return made;
 }
 
 wire::Result<void> RcConnection::connect(const RcName& peer) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTR;
-  attr.path_mtu = code_of(port_.attributes().path_mtu);
+  attr.path_mtu = code_of(std::min(name_.path_mtu, peer.path_mtu));
   attr.dest_qp_num = peer.qpn;
   attr.rq_psn = peer.psn;
   attr.max_dest_rd_atomic = kReadsAtOnce;

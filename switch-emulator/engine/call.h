@@ -5,6 +5,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "switch-emulator/engine/group/held_frames.h"
@@ -58,6 +59,7 @@ struct Call {
   HeldFrames& held;
   const Instant now;
   SwitchOutput& out;
+  std::optional<PortId> too_long;  // a copy of group data did not fit through this port
   GroupOrder* order = nullptr;  // of the group that is handled, if its leader has ordered anything
   // Of frames so far, less those that gates let through: 1 after the received frame has got its
   // fate.
@@ -87,6 +89,7 @@ struct Call {
     count(kind);
     if (frame.size() > port(id).mtu) {
       counters.add(id, Counter::kDropTooLong);
+      if (kind == Counter::kDataCopies) too_long = id;
       return nullptr;
     }
     out.emits.emplace_back(id, ingress_, frame);

@@ -38,11 +38,13 @@ struct GroupInstance {
   Group group;
   std::vector<PortId> chosen;  // port that this group uses per class of routes; empty once active
   Roster roster;
-  Ipv4 leader;             // the host whose quota it counts against
-  bool loss_ends = false;  // wire::MrpHeader::kLossEnds of its REGISTER
-  Instant confirmed{};     // when REGISTER's last CONFIRM was sent,
-  Instant activated{};     // and when ACTIVATE arrived first
-  wire::MrpPath reported;  // as the leader's side knows it (shares.h)
+  Ipv4 leader;                 // the host whose quota it counts against
+  bool loss_ends = false;      // wire::MrpHeader::kLossEnds of its REGISTER
+  Instant confirmed{};         // when CONNECT's last CONFIRM was sent,
+  Instant activated{};         // and when ACTIVATE arrived first
+  wire::MrpPath reported;      // as the leader's side knows it (shares.h)
+  std::uint16_t path_mtu = 0;  // of the leader's CONNECT
+  Instant too_long_again{};    // a REJECT(too long) may be sent from then on
 };
 
 struct GroupEntry {
@@ -102,6 +104,12 @@ class GroupTable {
   }
   // Frames of the port's queue that a group may fill, if it is (not) in use; 0: no limit is known.
   std::uint32_t share_of(PortId port, bool is_in_use) const;
+  // What a group's ways over the port can take.
+  wire::MrpPath path_over(PortId port, bool is_in_use) const {
+    const std::uint16_t mtu =
+        config_.rules.least_path_mtu ? config_.ports[port.value()].path_mtu() : std::uint16_t{0};
+    return {mtu, share_of(port, is_in_use)};
+  }
   // True, once, if shares have changed since the last call.
   bool take_share_changes() { return std::exchange(shares_have_changed_, false); }
 

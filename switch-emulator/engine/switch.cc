@@ -4,6 +4,7 @@
 #include <cassert>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
@@ -123,7 +124,7 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
   } else {
     const bool is_taken = kind == Kind::kRegistration ? senders.on_datagram(call, frame, headers)
                                                       : senders.on_packet(call, frame, headers);
-    if (!is_taken) routes.forward(call, frame, ip);
+    if (!is_taken && !senders.on_passing(call, frame, headers)) routes.forward(call, frame, ip);
   }
 }
 
@@ -198,6 +199,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const auto accepted = [&] { return group.behaviour->report(call, path, true).packets; };
   const std::uint32_t before = was_lost ? accepted() : 0;
   group.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
+  if (call.too_long) report_too_long(call, *entry, *std::exchange(call.too_long, {}));
   if (was_lost && accepted() != before) {
     entry->orphaned.reset();
     groups.reschedule(id, *entry);
@@ -242,6 +244,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
     if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
       call.order = entry.order.get();
       entry.table.group.behaviour->on_timer(call);
+      if (call.too_long) report_too_long(call, entry, *std::exchange(call.too_long, {}));
       call.order = nullptr;
       assert(entry.table.group.behaviour->deadline() > now);
     }
@@ -286,6 +289,10 @@ void Switch::watch(PortId port, const net::PauseState& state) {
 }
 
 void Switch::watch(PortId port, const PortSight& sight) { state_->sights[port.value()] = &sight; }
+
+void Switch::set_mtu(PortId port, std::uint32_t bytes) {
+  state_->config.ports[port.value()].mtu = bytes;
+}
 
 void Switch::take_settings(const SwitchConfig& next) {
   state_->config.take_settings(next);

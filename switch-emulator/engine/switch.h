@@ -103,6 +103,8 @@ struct GroupView {
   std::string source_change = "rebase";
   std::string write_mode = "regions";
   std::string cnp_policy = "worst-path";
+  std::uint32_t path_mtu = 0;  // payload bytes of a packet; 0: not known yet
+  std::string mtu_limit;       // what keeps packets from being longer, if this switch knows it
   std::optional<WriteRefusal> refused;  // the last one
   Psn start, base, sent, acknowledged;
   Ipv4 source;
@@ -179,6 +181,9 @@ class Switch {
   void watch(PortId port, const net::PauseState& state);
   // The medium of a host's port. `sight` outlives this object.
   void watch(PortId port, const PortSight& sight);
+  // The interface at `port` takes frames of this size now. Later groups have smaller packets; packets
+  // of existing ones that are too long are dropped, and their leaders learn it.
+  void set_mtu(PortId port, std::uint32_t bytes);
   // Adopts the settings of `next` that SwitchConfig::take_settings() takes. Existing groups stay,
   // even beyond the new limit; deadlines that new ages make earlier are handled by the next
   // on_timer().

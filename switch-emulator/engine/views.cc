@@ -1,6 +1,33 @@
 #include "switch-emulator/engine/views.h"
 
+#include <algorithm>
+
 namespace cepheus::fabric {
+
+namespace {
+
+// "port h2", "device of h2"; empty: all are equal, or another switch knows it.
+std::string mtu_limit(const SwitchConfig& config, const GroupEntry& entry) {
+  const Group& group = entry.table.group;
+  const Roster& roster = entry.table.roster;
+  const std::uint16_t least = entry.table.path_mtu;
+  const auto port = [&](const Path& path) -> const PortConfig& {
+    return config.ports[path.port.value()];
+  };
+  const bool is_limited = std::ranges::any_of(
+      group.paths, [&](const Path& path) { return port(path).path_mtu() > least; });
+  if (least == 0 || !is_limited) return {};
+  if (roster.hosts_mtu() == least) {
+    return "device of " + config.ports[roster.least_host().value()].name;
+  }
+  for (const Path& path : group.paths) {
+    if (port(path).path_mtu() == least) return "port " + port(path).name;
+  }
+  if (group.leader == kNoPath || !group.paths[group.leader].is_host) return {};
+  return roster.path().mtu == least ? "" : "device of " + port(group.paths[group.leader]).name;
+}
+
+}  // namespace
 
 GroupView view_of(const SwitchConfig& config, const GroupTable& groups, const GroupEntry& entry) {
   const Group& group = entry.table.group;
@@ -23,6 +50,8 @@ GroupView view_of(const SwitchConfig& config, const GroupTable& groups, const Gr
     p.window = groups.share_of(path.port, entry.is_in_use);
     view.paths.push_back(std::move(p));
   }
+  view.path_mtu = entry.table.path_mtu;
+  view.mtu_limit = mtu_limit(config, entry);
   group.behaviour->show(config, view);
   const TableBytes bytes = bytes_of(entry.table);
   view.table_bytes = TableBytes::sum(bytes.table);

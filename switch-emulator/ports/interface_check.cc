@@ -16,7 +16,8 @@
 
 #include "switch-emulator/ports/offloads.h"
 #include "switch-emulator/ports/unique_fd.h"
-#include "wire/ethernet.h"
+#include "wire/mrp.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -201,9 +202,14 @@ InterfaceCheck check_mtu(const std::string& interface, std::uint32_t mtu,
                          std::uint32_t largest_frame) {
   const std::uint32_t needed = largest_frame - wire::Ethernet::kSize;
   if (mtu >= needed) return {"mtu", kGood, "an MTU of " + std::to_string(mtu), ""};
-  return {"mtu", kUnusable,
+  const bool serves = mtu >= wire::MrpMessage::kMaxDatagram + wire::kBthOffset - wire::kIpOffset;
+  const std::uint32_t longest = serves ? mtu + wire::Ethernet::kSize - wire::kDataOverhead : 0;
+  return {"mtu", serves ? kDoubtful : kUnusable,
           "it has an MTU of " + std::to_string(mtu) + ", and the fabric's packets need " +
-              std::to_string(needed),
+              std::to_string(needed) +
+              (serves ? ": groups over it have packets of " +
+                            std::to_string(wire::path_mtu_within(longest)) + " bytes"
+                      : ""),
           "ip link set " + interface + " mtu " + std::to_string(needed) +
               ", or a smaller mtu in the topology's [fabric]"};
 }
@@ -216,6 +222,11 @@ InterfaceCheck check_discipline(const std::string& interface, const std::string&
             "tc qdisc replace dev " + interface + " root pfifo"};
   }
   return {"dropping", kGood, seen, ""};
+}
+
+std::uint32_t frame_at(const std::string& interface, std::uint32_t largest_frame) {
+  const auto mtu = mtu_of(interface);
+  return mtu ? std::min<std::uint32_t>(*mtu + wire::Ethernet::kSize, largest_frame) : largest_frame;
 }
 
 std::vector<InterfaceCheck> check_interface(const std::string& interface,

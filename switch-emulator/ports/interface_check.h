@@ -3,7 +3,7 @@
 //
 //   roce      a hardware RoCE device takes UDP port 4791 from the interface (Linux, mlx5.rst:
 //             "enable_roce"), so that no packet socket sees data
-//   mtu       the fabric's largest packet fits
+//   mtu       registration fits; groups have smaller packets if the fabric's largest one does not
 //   merging   the kernel joins UDP packets (GRO), and a joined frame fits into no slot. Switched off
 //             here, if this process may do that
 //   queues    a thread that changes its core changes the transmit queue (XPS, scaling.rst), and
@@ -57,6 +57,8 @@ std::vector<InterfaceCheck> check_interface(const std::string& interface,
 std::set<std::string> roce_devices(const Machine& machine = {});
 // Cores that the calling thread may run on.
 unsigned cores_of_thread();
+// The largest frame that the interface takes, at most `largest_frame`; that if there is none.
+std::uint32_t frame_at(const std::string& interface, std::uint32_t largest_frame);
 
 // The MTU of an interface that the fabric's packets need.
 InterfaceCheck check_mtu(const std::string& interface, std::uint32_t mtu,

@@ -108,6 +108,15 @@ TEST_F(InterfaceCheckTest, RefusesAnMtuThatIsTooSmall) {
   EXPECT_THAT(found.to_text("ens1"), HasSubstr("ip link set ens1 mtu 1138"));
 }
 
+TEST_F(InterfaceCheckTest, NamesTheSmallerPacketsOfAnMtuThatRegistrationFitsInto) {
+  const InterfaceCheck found = check_mtu("ens1", 1500, 4096 + 128);
+  EXPECT_EQ(found.verdict, kDoubtful);
+  EXPECT_THAT(found.to_text("ens1"), HasSubstr("groups over it have packets of 1024 bytes; "));
+  EXPECT_THAT(found.to_text("ens1"), HasSubstr("ip link set ens1 mtu 4210"));
+  EXPECT_EQ(check_mtu("ens1", 1499, 4096 + 128).verdict, kUnusable);
+  EXPECT_EQ(frame_at("lo", 1138), 1138u);
+}
+
 TEST_F(InterfaceCheckTest, NamesQueuesThatFollowTheCore) {
   write("class/net/lo/queues/rx-0/rps_cpus", "3");
   write("class/net/lo/queues/tx-0/xps_cpus", "00000000,00000001");

@@ -90,7 +90,7 @@ wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string
   if (!found) return refused(interface, errno);
   const auto mtu = static_cast<std::uint32_t>(found->ifr_mtu);
   const InterfaceCheck fits = check_mtu(interface, mtu, largest_frame);
-  if (fits.verdict != InterfaceCheck::Verdict::kGood) {
+  if (fits.verdict == InterfaceCheck::Verdict::kUnusable) {
     return wire::unavailable(fits.to_text(interface));
   }
   if (auto mapped = packets->map_rings(largest_frame); !mapped) {

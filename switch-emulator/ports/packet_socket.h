@@ -47,7 +47,7 @@ class PacketSocket final : public InterfaceDriver {
     kOwnIpv4,     // frames that the interface accepts for this machine
   };
   // `largest_frame`: bytes from Ethernet header to ICRC. Errors name the missing capability, the
-  // missing interface, or the MTU that is too small for the fabric's.
+  // missing interface, or the MTU that is too small for registration.
   static wire::Result<std::unique_ptr<PacketSocket>> open(const std::string& interface,
                                                           std::uint32_t largest_frame,
                                                           Filter filter);

@@ -36,6 +36,13 @@ class Broadcast(EndToEnd):
         topology = star(4, fabric="mtu = 1024")
         self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 19, topology=topology, mca=REQUIRE))
 
+    def test_hosts_with_packets_of_different_lengths(self):
+        topology = star(4).replace('name = "h1"', 'name = "h1"\nlink = { mtu = 1024 }').replace('name = "h2"', 'name = "h2"\nlink = { mtu = 2048 }')
+        self.assertIn("2048", topology)
+        run = over_fabric(CHECK, "--count", 40, "--max", 1 << 19, topology=topology, mca=REQUIRE)
+        self.assert_ok(run)
+        self.assertEqual(run.status["switches"][0]["counters"].get("drop_too_long", 0), 0)
+
     def test_a_shaped_link(self):
         run = over_fabric(CHECK, "--count", 20, "--max", 1 << 18, topology=star(4, 'rate = "1Gbps"\ndelay = "100us"'), mca=REQUIRE)
         self.assert_ok(run)

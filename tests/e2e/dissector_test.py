@@ -19,7 +19,7 @@ import tshark  # noqa: E402
 SEND_OPCODES, ACKNOWLEDGE = range(6), 0x11
 DATA, ACK, NAK, RNR_NAK = 1, 2, 3, 4
 FROM_HOST, BETWEEN, TO_HOST = 1, 2, 3
-REGISTER, CONFIRM, ACTIVATE, UNREGISTER, REPORT, EVICT, HELLO = 1, 2, 4, 5, 8, 9, 13
+REGISTER, CONFIRM, ACTIVATE, UNREGISTER, REPORT, EVICT, HELLO, CONNECT = 1, 2, 4, 5, 8, 9, 13, 20
 ROCE_PORT = 4791
 KEY = "000102030405060708090a0b0c0d0e0f\n"
 
@@ -133,7 +133,7 @@ class Signed(EndToEnd):
                               options=("--pcap", scratch))
             self.assert_ok(run)
             packets = tshark.dissect(pathlib.Path(scratch) / "h0.pcap", "-Y", "cepheus_mrp")
-            self.assertTrue({REGISTER, CONFIRM, ACTIVATE, UNREGISTER} <= {p.number("mrp.type") for p in packets})
+            self.assertTrue({REGISTER, CONFIRM, CONNECT, ACTIVATE, UNREGISTER} <= {p.number("mrp.type") for p in packets})
             for packet in packets:
                 self.assertEqual(len(packet.one("mrp.signature").split(":")), 20)
 

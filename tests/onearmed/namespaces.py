@@ -21,6 +21,7 @@ BUILD = harness.BUILD
 HOSTS = 4
 MTU = 4096
 WIRE_MTU = 4210  # of Ethernet, for packets of MTU
+SMALL, USUAL_MTU = 1024, 1500  # the same for interfaces as they usually are
 POOL = "198.18.0.0/15"
 DPDK = 'one_armed_dpdk = "net_af_packet0,iface=eth0,framesz=8192,blocksz=65536"'
 HAS_DPDK = "CEPHEUS_DPDK_BUILT:INTERNAL=1" in (BUILD / "CMakeCache.txt").read_text()
@@ -48,11 +49,11 @@ def at_a_mount():
 class Network:
     """Namespaces h0.. of hosts, `box` of the switch, and `net` between them; removed after the `with` block.
 
-    `rates` of what `hosts` and the `box` send, in Mb/s; others have no limit.
+    `rates` of what `hosts` and the `box` send, in Mb/s; others have no limit. `mtus` of interfaces that carry less than packets of MTU.
     """
 
-    def __init__(self, routed=False, rates=None):
-        self.routed, self.rates = routed, rates or {}
+    def __init__(self, routed=False, rates=None, mtus=None):
+        self.routed, self.rates, self.mtus = routed, rates or {}, mtus or {}
         self.prefix = f"cepheus{os.getpid()}"
         self.hosts = [f"10.0.{i + 1}.2" if routed else f"10.0.0.{i + 1}" for i in range(HOSTS)]
         self.box = "10.0.100.2" if routed else "10.0.0.254"
@@ -92,7 +93,7 @@ class Network:
 
     def _plug(self, which, address):
         """A cable from the namespace to the bridge, or to a port of the router's with the network's address .1."""
-        ip("link", "add", "name", "eth0", "mtu", WIRE_MTU, "netns", self.name(which), "type", "veth",
+        ip("link", "add", "name", "eth0", "mtu", self.mtus.get(which, WIRE_MTU), "netns", self.name(which), "type", "veth",
            "peer", "name", which, "mtu", WIRE_MTU, "netns", self.name("net"))
         if self.routed:
             router = address.rsplit(".", 1)[0] + ".1"
@@ -131,8 +132,8 @@ class Network:
 class Site:
     """The network with its one-armed switch and all wire_hosts running."""
 
-    def __init__(self, routed=False, rates=None, **topology):
-        self.network = Network(routed, rates)
+    def __init__(self, routed=False, rates=None, mtus=None, **topology):
+        self.network = Network(routed, rates, mtus)
         self.topology = topology
 
     def __enter__(self):
@@ -151,7 +152,8 @@ class Site:
 
     @contextlib.contextmanager
     def _wire_host(self, i, address):
-        command = [*self.network.inside(f"h{i}"), BUILD / "tests/wire_host", "eth0", address, f"{self.directory}/h{i}", MTU]
+        command = [*self.network.inside(f"h{i}"), BUILD / "tests/wire_host", "eth0", address, f"{self.directory}/h{i}",
+                   SMALL if f"h{i}" in self.network.mtus else MTU]
         with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
             try:
                 if process.stdout.readline() != "ready\n":

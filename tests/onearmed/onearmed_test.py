@@ -7,7 +7,7 @@ Exit code 77: this machine can't have network namespaces; the message has the re
 import sys
 import unittest
 
-from namespaces import DPDK, HAS_DPDK, CantHave, Network, Site, SiteRun, at_a_mount  # first: it extends the path for the next imports
+from namespaces import DPDK, HAS_DPDK, SMALL, USUAL_MTU, CantHave, Network, Site, SiteRun, at_a_mount  # first: it extends the path for the next imports
 from harness import CHECK, REQUIRE, VERBOSE, EndToEnd
 from live import Switch
 
@@ -69,6 +69,21 @@ class OneArmed(EndToEnd):
             self.skipTest(f"tc: {reason}")
         self.assert_ok(run)
         self.assertEqual(self.counted(run, "drop_egress_full"), 0)
+
+    def with_small(self, which, limit):
+        """Packets have the length that the interface of `which` takes."""
+        with Site(mtus={which: USUAL_MTU}) as site, SiteRun(site, *LONG, mca={**REQUIRE, **VERBOSE}) as run:
+            run.wait_for_payload(MEGA)
+            group = site.switch.status()["switches"][0]["groups"][0]
+            self.assertEqual((group["path_mtu"], group["mtu_limit"]), (SMALL, limit))
+            self.assertEqual(run.finish(), 0, run.everything())
+            self.assertEqual(site.switch.status()["switches"][0]["counters"].get("drop_too_long", 0), 0)
+
+    def test_a_box_with_a_usual_interface(self):
+        self.with_small("box", "")
+
+    def test_a_host_with_a_usual_interface(self):
+        self.with_small("h2", "device of h2")
 
     def test_the_command_line_may_name_the_interface(self):
         with Network() as network, Switch("--one-armed", "eth0", "--hosts", 4, before=network.inside("box")) as switch:

@@ -161,12 +161,14 @@ def sizes(ladder):
         except OSError as error:
             if error.errno != errno.EMSGSIZE:
                 raise
-            return ladder.failed("mtu-host", f"{ladder.way.dev} has an MTU of {own}, and groups send packets of {size} bytes",
-                                 f"ip link set {ladder.way.dev} mtu {wanted[-1] + 50}, or mtu = 1024 in [fabric] on the box",
+            return ladder.failed("mtu-host", f"{ladder.way.dev} has an MTU of {own}: packets of {size} bytes do not fit, so this host's groups have "
+                                             "shorter ones",
+                                 f"ip link set {ladder.way.dev} mtu {wanted[-1] + 50}; or, if shorter ones do, run this with --mtu 1024",
                                  largest=passing)
         if there is None and size > most:
-            return ladder.failed("mtu-box", f"the box takes packets of at most {most} bytes, this host's NIC sends {size}",
-                                 f"on the box: mtu = 4096 in [fabric] and an interface with MTU {wanted[-1] + 50}, or path_mtu 1024 at hosts",
+            return ladder.failed("mtu-box", f"the box takes packets of at most {most} bytes, not of {size}, so groups have shorter ones",
+                                 f"on the box: mtu = 4096 in [fabric] and an interface with MTU {wanted[-1] + 50}; or, if shorter ones do, "
+                                 "run this with --mtu 1024",
                                  largest=passing)
         if there is None or back is None:
             limit = bisect(ladder, passing, size, back=there is not None)

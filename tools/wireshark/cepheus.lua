@@ -17,14 +17,15 @@ group.prefs.pool = Pref.string("Group identifiers", "198.18.0.0/15", "block of a
 
 local VERSION, HEADER, SIGNATURE = 2, 20, 20
 local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRESH", "QUERY", "REPORT", "EVICT", "GIVE_UP", "COMPLAIN",
-               "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE", "PROBE", "PROBED"}
+               "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE", "PROBE", "PROBED", "CONNECT"}
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
 local GIVE_UP, COMPLAIN, ALIVE, HELLO, PROBE, PROBED = 10, 11, 12, 13, 18, 19
 local REASONS = {[0] = "none", "table full", "no route", "group id in use", "malformed request", "not authorised",
                  "queue pair unknown to its host", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
-                 "another write mode than the switches have", "the switches serve no sender groups"}
+                 "another write mode than the switches have", "the switches serve no sender groups",
+                 "a packet too long for a port on the way"}
 local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER"}
 local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER = 1, 2, 3, 4, 5, 6, 7
 local ORDERS = {[0] = "report alone", "drop the last packet of a message", "drop a data packet", "drop a merged ACK", "send CNPs"}
@@ -230,6 +231,12 @@ local function add_record(tree, range, type)
   elseif kind == PATH then
     record:add(f.path_mtu, range(2, 2))
     record:add(f.path_window, range(4, 4))
+    record:append_text(": path MTU " .. range(2, 2):uint())
+  elseif kind == SENDER then
+    record:add(f.control_port, range(2, 2))
+    record:add(f.host, range(4, 4))
+    record:add(f.path_mtu, range(16, 1), range(16, 1):uint() * 256)
+    record:add(f.path_window, range(20, 4))
   elseif kind == SIGHT then
     add_sight(record, range)
   elseif kind == ORDER then

@@ -75,7 +75,8 @@ typedef struct mcast_context_params {
   const char* device;
   int gid_index;     /* -1: the RoCE v2 IPv4 GID on the route to groups */
   uint16_t mrp_port; /* UDP port that switches take registration at; 0: 18516 */
-  uint32_t path_mtu; /* payload bytes a packet, 256..4096, alike on all members; 0: the port's */
+  uint32_t path_mtu; /* most payload bytes of a packet, 256..4096; 0: the port's. Groups take less
+                        where a member or a switch on the way does */
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
   const char* mcst_pool;        /* CIDR of group addresses; NULL: "198.18.0.0/15" */
   const char* key_file;         /* the fabric's key; NULL: $CEPHEUS_KEY_FILE, if set */

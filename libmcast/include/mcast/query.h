@@ -68,11 +68,14 @@ typedef struct mcast_group_attr {
   /* BULK, bytes: messages of this length keep the slowest queue busy. Fixed, and alike on all
    * members, once the group is active; 0: any length does. WRITEs go in portions. */
   size_t portion;
+  /* Payload bytes of a packet: the least of all members' and of all ports on the way, once the group
+   * is registered; before that the device's. */
+  uint32_t path_mtu;
 } mcast_group_attr_t;
 #define MCAST_GROUP_ATTR_INIT                                                                      \
   {                                                                                                \
     sizeof(mcast_group_attr_t), MCAST_GROUP_WAITING, MCAST_LANE_EAGER, MCAST_OK, MCAST_CAUSE_NONE, \
-        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                 \
+        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                              \
   }
 
 MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);

@@ -39,6 +39,7 @@ SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& group,
   // Flags of INSTALL have no meaning in a REMOVE that this switch sends instead.
   if (type != group.installed.header.type) part.header.flags = 0;
   part.start = group.installed.start;
+  part.path_mtu = group.installed.path_mtu;
   part.addressed = group.rule.empty() ? group.installed.addressed
                                       : group.installed.receivers[branch.receivers.front()].host;
   for (const std::uint8_t i : branch.receivers) {
@@ -49,6 +50,21 @@ SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& group,
     }
   }
   return part;
+}
+
+bool measures(const SenderGroupMessage& message) {
+  return message.header.type == MrpType::kInstall &&
+         (message.header.flags & SenderGroupMessage::kMeasures) != 0;
+}
+
+std::uint16_t least_mtu_of(const SwitchConfig& config, const SenderGroup& group,
+                           const Branch& branch) {
+  wire::MrpPath path{group.installed.path_mtu, 0};
+  path.narrow({config.ports[group.ingress.value()].path_mtu(), 0});
+  for (const PortId port : branch.ports) {
+    path.narrow({config.ports[port.value()].path_mtu(), 0});
+  }
+  return path.mtu;
 }
 
 }  // namespace cepheus::fabric

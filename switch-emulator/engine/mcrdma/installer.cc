@@ -3,6 +3,7 @@
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/mcrdma/install_message.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
+#include "switch-emulator/engine/registration/shares.h"
 #include "switch-emulator/engine/registration/signed_datagram.h"
 #include "wire/ecn.h"
 
@@ -127,6 +128,28 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
     call.count(Counter::kDropMrpForged);
   }
   if (call.fates == 0) call.count(Counter::kMrpTaken);
+  return true;
+}
+
+bool Installer::on_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  if (headers.udp.source_port != config_.mrp_port || is_from_sender(call)) return false;
+  auto datagram = wire::UdpDatagram::parse(frame, headers);
+  if (!datagram || datagram->ip.ttl <= 1) return false;
+  auto payload = frame.payload();
+  if (config_.mrp_key) {
+    const auto verified = config_.mrp_key->verify(datagram->ip.source, payload);
+    if (!verified) return false;
+    payload = *verified;
+  }
+  auto message = SenderGroupMessage::parse(payload);
+  const auto out = routes_.next_hop(datagram->ip.destination, 0, call.ingress());
+  if (!message || !measures(*message) || !out || !call.rules().least_path_mtu) return false;
+  --datagram->ip.ttl;
+  wire::MrpPath path{message->path_mtu, 0};
+  for (const PortId port : {call.ingress(), *out}) path.narrow({call.port(port).path_mtu(), 0});
+  message->path_mtu = path.mtu;
+  send_signed(call, *out, *datagram, *message);
+  call.count(Counter::kMrpTaken);
   return true;
 }
 
@@ -454,6 +477,9 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
     const bool is_for_host = group.rewrites(branch);
     if (is_for_host) address_process(call, part.receivers[0].control_port, datagram.udp);
     datagram.ip.destination = is_for_host ? part.receivers[0].host : part.addressed;
+    if (measures(part) && call.rules().least_path_mtu) {
+      part.path_mtu = least_mtu_of(config_, group, branch);
+    }
     for (std::size_t i = 0; i < copies(branch); ++i) {
       part.share = share / parts + std::exchange(rest, 0);
       if (is_for_host || !over_each_port) {
@@ -479,6 +505,13 @@ void Installer::send_to_sender(Call& call, SenderGroupMessage& message, std::uin
   datagram.ip.source = config_.address;
   address_process(call, message.control_port, datagram.udp);
   send_to(call, message.sender(), datagram, message);
+}
+
+void Installer::report_too_long(Call& call, SenderGroup& group, std::uint8_t receiver) {
+  if (call.now < group.too_long_again) return;
+  group.too_long_again = call.now + kBetweenTooLong;
+  reject(call, group.installed, MrpReject::kTooLong, &group.installed.receivers[receiver],
+         group.tos);
 }
 
 void Installer::reject(Call& call, const SenderGroupMessage& message, MrpReject reason,

@@ -26,6 +26,9 @@ class Installer {
   void on_call(Instant now) { started_ = std::min(started_, now); }
   // A datagram to the registration port of a host. False: it is for a switch further on.
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+  // An INSTALL that measures passes, because this switch does not branch it: it gets the path MTU of
+  // this switch's ports, too. False: the frame is another one.
+  bool on_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
   // A port has gone up or down, or a neighbour has other routes.
   void on_routes_changed(Call& call);
   // A host's port is down: reports it to the senders of its groups; its own groups have no sender.
@@ -37,6 +40,9 @@ class Installer {
   // Deletes groups that are neither used nor refreshed.
   void on_timer(Call& call);
   Instant deadline() const { return due_; }
+  // A copy for `receiver` did not fit through its port: the sender gets REJECT(too long), once in
+  // kBetweenTooLong (shares.h).
+  void report_too_long(Call& call, SenderGroup& group, std::uint8_t receiver);
   // on_datagram() has begun to merge this group's feedback from other receivers; null if none.
   const SenderGroup* take_merged() { return std::exchange(merged_, nullptr); }
 

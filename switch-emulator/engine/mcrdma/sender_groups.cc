@@ -174,7 +174,10 @@ void SenderGroups::replicate(Call& call, SenderGroup& group, const Frame& frame,
       continue;
     }
     Frame* const copy = call.emit(Counter::kDataCopies, *out, frame);
-    if (copy == nullptr) continue;
+    if (copy == nullptr) {
+      installer_.report_too_long(call, group, replica.receiver);
+      continue;
+    }
     rewrite(call, *out, *copy, frame, r);
     ++group.copies;
   }

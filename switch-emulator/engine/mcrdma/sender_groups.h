@@ -21,6 +21,9 @@ class SenderGroups {
   bool on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
 
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+  bool on_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+    return installer_.on_passing(call, frame, headers);
+  }
   void on_routes_changed(Call& call) { installer_.on_routes_changed(call); }
   void on_port_down(Call& call, PortId down) { installer_.on_port_down(call, down); }
   void on_port_up(Instant now, PortId up) { installer_.on_port_up(now, up); }

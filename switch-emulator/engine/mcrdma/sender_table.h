@@ -50,6 +50,7 @@ struct SenderGroup {
   std::optional<Instant> orphaned;
   bool port_came_up = false;  // ... and it did
   std::uint8_t tos = 0;       // of the sender's packets, without ECN
+  Instant too_long_again{};   // a REJECT(too long) may be sent from then on
   std::uint64_t data_packets = 0, copies = 0;
 
   void note_install() {

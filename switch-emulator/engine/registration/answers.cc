@@ -19,6 +19,7 @@ bool is_of_members(const wire::MrpHeader& header) {
   if (header.type != wire::MrpType::kConfirm) return false;
   switch (step_of(header)) {
     case wire::MrpType::kRegister:
+    case wire::MrpType::kConnect:
     case wire::MrpType::kActivate:
     case wire::MrpType::kUnregister:
       return true;
@@ -188,7 +189,7 @@ void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Pa
     if (m.member_count == wire::MrpMessage::kMaxMembers) send(m);
   });
   for (wire::MrpMessage& m : of_kind) send(m);
-  if (party.entry != nullptr && party.roster.step() == wire::MrpType::kRegister) {
+  if (party.entry != nullptr && !party.entry->is_active) {
     party.entry->table.confirmed = call.now;
   }
 }

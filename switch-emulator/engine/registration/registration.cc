@@ -54,6 +54,8 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   switch (message->header.type) {
     case wire::MrpType::kRegister:
       return on_register(call, request);
+    case wire::MrpType::kConnect:
+      return on_connect(call, request);
     case wire::MrpType::kActivate:
       return on_activate(call, request);
     case wire::MrpType::kUnregister:
@@ -132,12 +134,12 @@ void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& 
 
 // The switch has no name of a member behind a trunk. A request for one goes over every trunk of the
 // tree that leads to its attachment switch: the trunk of its registration, and seldom another one:
-// its switches drop the name. False during REGISTER: all members behind have names, so others are
-// at the leader's side.
+// its switches drop the name. False before ACTIVATE: all members behind have names, so others are at
+// the leader's side.
 bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member,
                              Split& parts) const {
   const auto route = routes_.find(member.host);
-  if (!route || roster.step() == wire::MrpType::kRegister) return false;
+  if (!route || roster.has_all_names()) return false;
   bool found = false;
   for (const PortId port : routes_.ports(*route)) {
     if (roster.count_behind(port) == 0) continue;
@@ -154,7 +156,9 @@ bool Registrar::is_stale(const MrpRequest& request) {
   }
   const GroupEntry* entry = groups_.find(request.id());
   if (entry == nullptr || entry->leader != request.leader()) return false;
-  if (!entry->is_active && entry->table.group.epoch == request.epoch()) return false;
+  if (!entry->is_active && entry->table.group.epoch == request.epoch()) {
+    return entry->table.roster.step() != wire::MrpType::kRegister;
+  }
   return !wire::newer_epoch(request.epoch(), entry->table.group.epoch);
 }
 
@@ -219,6 +223,19 @@ GroupEntry* Registrar::find_active(Call& call, const MrpRequest& request) {
   if (entry->is_active && entry->table.group.epoch == request.epoch()) return entry;
   call.count(Counter::kDropMrpStale);
   return nullptr;
+}
+
+void Registrar::on_connect(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpConnect);
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return;
+  if (entry->is_active || entry->table.group.epoch != request.epoch()) {
+    return call.count(Counter::kDropMrpStale);
+  }
+  touch(call, *entry);
+  if (request.message.path) entry->table.path_mtu = request.message.path->mtu;
+  list_branches(entry->table.group, branches_);
+  request_confirms(call, request, entry->table.roster, branches_);
 }
 
 void Registrar::on_activate(Call& call, const MrpRequest& request) {

@@ -1,7 +1,8 @@
 // The switch's half of MRP (docs/protocol.md, "Registration"; paper III-C): builds, activates and
 // frees tables on the leader's request.
 //
-// REGISTER splits its member list by output port; ACTIVATE, UNREGISTER and REFRESH follow the tree.
+// REGISTER splits its member list by output port; CONNECT, ACTIVATE, UNREGISTER and REFRESH follow
+// the tree.
 // Answers go up to the leader (answers.h). QUERY and EVICT are for groups in operation: the leader
 // requests a REPORT of lagging members, and evicts members (eviction.h). All messages are addressed
 // to the McstID; only those to a host have that host's address, and the port of the process there.
@@ -73,6 +74,7 @@ class Registrar {
 
  private:
   void on_register(Call& call, const MrpRequest& request);
+  void on_connect(Call& call, const MrpRequest& request);
   void on_activate(Call& call, const MrpRequest& request);
   void on_unregister(Call& call, const MrpRequest& request);
   void on_refresh(Call& call, const MrpRequest& request);

@@ -72,9 +72,12 @@ std::size_t Roster::count_behind(PortId trunk) const {
 void Roster::set_path(PortId port, const wire::MrpPath& path) {
   const auto trunk = std::ranges::find(trunks_, port, &Trunk::port);
   if (trunk != trunks_.end()) {
-    trunk->path = path;
+    trunk->path.narrow({path.mtu, 0});
+    trunk->path.window = path.window;
   } else {
+    const wire::MrpPath before = hosts_path_;
     hosts_path_.narrow({path.mtu, 0});
+    if (hosts_path_ != before) least_host_ = port;
   }
 }
 
@@ -86,8 +89,9 @@ wire::MrpPath Roster::path() const {
 
 void Roster::begin(wire::MrpType step) {
   if (step_ == step) return;
-  if (step_ == wire::MrpType::kRegister) forget_names();
+  const bool had_all_names = has_all_names();
   step_ = step;
+  if (had_all_names && !has_all_names()) forget_names();
   for (Member& m : members_) m.confirmed = m.owed = false;
   unsent_ = std::vector<Member>();
   owed_ = ready_ = expected_ = 0;
@@ -149,8 +153,8 @@ void Roster::check_consistent() const {
   }
   for (const Trunk& trunk : trunks_) behind += trunk.members;
   must(behind == by_trunk + nameless_, "members behind trunks are miscounted");
-  must(by_trunk == 0 || step_ == wire::MrpType::kRegister, "names behind trunks outlive REGISTER");
-  must(nameless_ == 0 || step_ != wire::MrpType::kRegister, "REGISTER has lost names");
+  must(by_trunk == 0 || has_all_names(), "names behind trunks outlive CONNECT");
+  must(nameless_ == 0 || !has_all_names(), "REGISTER has lost names");
   must(owed == owed_ && ready == ready_, "confirmations are miscounted");
   must(unsent_.size() <= 2 * wire::MrpMessage::kMaxMembers, "names behind trunks pile up");
 }

@@ -6,9 +6,9 @@
 // That CONFIRM may be lost: the leader repeats its request, and a member that has confirmed is
 // ready at once.
 //
-// A member on an own port has an entry for the group's life. A member behind a trunk has one during
-// REGISTER only, so that a repeated list does not count it twice. In later steps only the trunk's
-// count remains, and its name is kept from its CONFIRM until the switch's. So memory depends on
+// A member on an own port has an entry for the group's life. A member behind a trunk has one until
+// ACTIVATE, so that a repeated list does not count it twice. In later steps only the trunk's count
+// remains, and its name is kept from its CONFIRM until the switch's. So memory depends on
 // ports and trunks, not on members (paper III-D).
 #pragma once
 
@@ -46,10 +46,13 @@ class Roster {
   const Member* find(const wire::MrpMember& named) const;
   const Member* find(Ipv4 host) const;
   // What the ways behind `port` can take: of a trunk by the last message of its switch; of own hosts
-  // together, and it only falls.
+  // together. A path MTU only falls.
   void set_path(PortId port, const wire::MrpPath& path);
   // The least of all of them.
   wire::MrpPath path() const;
+  // The own port whose host has the least path MTU of own hosts; none if no host has sent one.
+  PortId least_host() const { return least_host_; }
+  std::uint16_t hosts_mtu() const { return hosts_path_.mtu; }
   // A member behind a trunk, for error texts: the first by address, unless it has been removed.
   std::optional<wire::MrpMember> one_behind(PortId trunk) const;
   std::size_t size() const { return members_.size() + nameless_; }
@@ -59,6 +62,10 @@ class Roster {
   // Begins a step: confirmations of the last one are deleted.
   void begin(wire::MrpType step);
   wire::MrpType step() const { return step_; }
+  // Members behind trunks have entries, too.
+  bool has_all_names() const {
+    return step_ == wire::MrpType::kRegister || step_ == wire::MrpType::kConnect;
+  }
   // The leader waits for a member with an entry, for some without, or for all.
   void expect(const Member& member);
   void expect_nameless(std::size_t members) { expected_ = std::max(expected_, members); }
@@ -112,6 +119,7 @@ class Roster {
   std::vector<Member> members_;  // sorted by host
   std::vector<Trunk> trunks_;    // in the order of their first members
   wire::MrpPath hosts_path_;     // of members on own ports
+  PortId least_host_;            // it has that path MTU
   std::vector<Member> unsent_;   // without an entry: confirmed, but not yet passed on to the leader
   std::size_t nameless_ = 0;     // members without an entry
   std::size_t expected_ = 0;     // ... that still owe a CONFIRM (an estimate)

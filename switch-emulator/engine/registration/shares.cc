@@ -8,7 +8,7 @@ namespace cepheus::fabric {
 wire::MrpPath path_of(const GroupTable& groups, const GroupEntry& entry) {
   wire::MrpPath least = entry.table.roster.path();
   for (const Path& path : entry.table.group.paths) {
-    least.narrow({0, groups.share_of(path.port, entry.is_in_use)});
+    least.narrow(groups.path_over(path.port, entry.is_in_use));
   }
   if (least.window != 0) least.narrow({0, entry.table.group.behaviour->window()});
   return least;
@@ -27,7 +27,8 @@ void report_path(Call& call, const GroupTable& groups, GroupEntry& entry) {
 }
 
 void report_path_change(Call& call, const GroupTable& groups, GroupEntry& entry) {
-  if (entry.is_active && path_of(groups, entry) != entry.table.reported) {
+  // A connected group keeps its path MTU.
+  if (entry.is_active && path_of(groups, entry).window != entry.table.reported.window) {
     report_path(call, groups, entry);
   }
 }
@@ -38,6 +39,28 @@ void report_share_changes(Call& call, GroupTable& groups) {
   groups.for_each([&](McstId, GroupEntry& entry) {
     if (entry.is_in_use) report_path_change(call, groups, entry);
   });
+}
+
+void report_too_long(Call& call, GroupEntry& entry, PortId port) {
+  GroupInstance& table = entry.table;
+  const Group& group = table.group;
+  if (call.now < table.too_long_again || group.leader == kNoPath) return;
+  table.too_long_again = call.now + kBetweenTooLong;
+  wire::MrpMessage message;
+  message.header.type = wire::MrpType::kReject;
+  message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kTooLong);
+  message.header.epoch = group.epoch;
+  message.header.mcst_id = group.id;
+  message.header.instance = entry.leader.instance;
+  message.path = wire::MrpPath{call.port(port).path_mtu(), 0};
+  const Path& path = group.paths[group.find(port)];
+  if (path.is_host) {
+    message.add({call.port(port).host, path.qpn});
+  } else if (const auto behind = table.roster.one_behind(port)) {
+    message.add(*behind);
+  }
+  send_to_leader(call, group.paths[group.leader].port, entry.leader, message);
+  call.count(Counter::kMrpReject);
 }
 
 }  // namespace cepheus::fabric

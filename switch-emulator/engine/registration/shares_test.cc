@@ -77,7 +77,7 @@ TEST(Shares, AreNoneWithoutAQueueThatDrops) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
   for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kRegister);
-  EXPECT_EQ(path_at(*net, 0, MrpType::kConfirm), std::nullopt);
+  EXPECT_EQ(window_at(*net, 0, MrpType::kConfirm), 0u);
 }
 
 TEST(Shares, GoOnToMembersByRefreshAndAreRepeatedToTheLeader) {
@@ -170,21 +170,21 @@ TEST(Shares, AreNoneWithTheRuleOff) {
   });
   net->register_group(0, 1);
   for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kRegister);
-  EXPECT_EQ(path_at(*net, 0, MrpType::kConfirm), std::nullopt);
+  EXPECT_EQ(window_at(*net, 0, MrpType::kConfirm), 0u);
 }
 
 TEST(Shares, OfASwitchBehindATrunkAreRepeatedAfterALostReport) {
-  auto net = make_pair_of_switches(true, limit_hosts);
+  auto net = make_pair_of_switches(true, [](SwitchConfig& config) {
+    limit_hosts(config);
+    if (config.name == "s1") config.ports[0].queue_frames = 40;
+  });
   net->lose = [](std::size_t from, std::size_t, const std::string&) { return from == 1; };
-  wire::MrpMessage narrow = TestNetwork::message_about(MrpType::kConfirm, {net->member(3)});
-  narrow.header.flags = static_cast<std::uint16_t>(MrpType::kActivate);
-  narrow.path = MrpPath{1024, 0};
-  net->send_message(3, narrow);
   refresh(*net, 1);
-  EXPECT_EQ(path_at(*net, 0, MrpType::kReport)->mtu, 0u) << "the first switch has not heard of it";
+  EXPECT_EQ(window_at(*net, 0, MrpType::kReport), kFrames / 2)
+      << "the first switch has not heard of it";
   net->lose = nullptr;
   refresh(*net, 1);
-  EXPECT_EQ(path_at(*net, 0, MrpType::kReport), (MrpPath{1024, kFrames / 2}));
+  EXPECT_EQ(window_at(*net, 0, MrpType::kReport), 40u / 2);
 }
 
 TEST(Shares, OfOtherHostsReportsAreForged) {

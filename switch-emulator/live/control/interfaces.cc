@@ -101,6 +101,7 @@ wire::Result<void> Interfaces::open(fabric::WirePort& port, std::size_t host, wi
     return watched;
   }
   datapath_.set_box(host, *doubts, cores_of_switch());
+  adopt_mtu(host, config.interface, config.largest_frame);
   datapath_.attach(now, host);
   return {};
 }
@@ -111,11 +112,25 @@ wire::Result<void> Interfaces::open_one_armed(wire::Instant now) {
   if (!doubts) return tl::unexpected(doubts.error());
   set_doubts_behind_one_armed(*doubts);
   if (auto opened = datapath_.open_one_armed(now); !opened) return opened;
+  adopt_mtu_of_one_armed();
   fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
   if (one_armed.fd() < 0) return {};  // it is polled all the time
   auto watched = watch(one_armed, [this] { datapath_.wake_one_armed(); });
   if (!watched) datapath_.close_one_armed(now);
   return watched;
+}
+
+void Interfaces::adopt_mtu(std::size_t host, const std::string& interface,
+                           std::uint32_t largest_frame) {
+  datapath_.set_interface_frame(host, fabric::frame_at(interface, largest_frame));
+}
+
+void Interfaces::adopt_mtu_of_one_armed() {
+  const fabric::OneArmedConfig& config = datapath_.one_armed()->config();
+  for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
+    if (!datapath_.is_behind_one_armed(host)) continue;
+    adopt_mtu(host, config.interface, config.largest_frame);
+  }
 }
 
 template <typename Interface, typename Wake>
@@ -141,7 +156,10 @@ void Interfaces::look_again(wire::Instant now) {
 void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant now) {
   const std::string who = "host " + datapath_.identity(host).name + " is ";
   if (port.is_open()) {
-    if (port.is_at_its_interface()) return;
+    const fabric::WirePortConfig& config = port.config();
+    if (port.is_at_its_interface()) {
+      return adopt_mtu(host, config.interface, config.largest_frame);
+    }
     poller_.forget(port.fd());
     datapath_.detach(now, host);
     warn_(who + "detached: interface " + port.config().interface + " was removed; make it again");
@@ -170,7 +188,7 @@ void Interfaces::look_at_one_armed(wire::Instant now) {
   fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
   if (one_armed.is_open()) {
     const auto looked = one_armed.look();
-    if (looked) return;
+    if (looked) return adopt_mtu_of_one_armed();
     if (one_armed.fd() >= 0) poller_.forget(one_armed.fd());
     datapath_.close_one_armed(now);
     warn_("all hosts behind it are detached: " + looked.error().text);

@@ -3,9 +3,10 @@
 //
 // An interface that can't serve is refused, and doubts about it are reported
 // (ports/interface_check.h). Interfaces are checked when they are opened, and again when the machine
-// gets another RoCE device. Once a second each interface is looked for: hosts of a deleted one are
-// detached until one of its name exists again. All hosts behind a one-armed interface are detached
-// while the kernel would route the groups' packets as well. Runs on the datapath's thread.
+// gets another RoCE device. Once a second each interface is looked for, and its MTU becomes its
+// ports': hosts of a deleted one are detached until one of its name exists again. All hosts behind a
+// one-armed interface are detached while the kernel would route the groups' packets as well. Runs on
+// the datapath's thread.
 #pragma once
 
 #include <functional>
@@ -53,6 +54,8 @@ class Interfaces {
   void set_doubts_behind_one_armed(std::uint8_t doubts);
   std::uint8_t check_again(const std::string& interface, std::uint32_t largest_frame);
   void look_for_roce();
+  void adopt_mtu(std::size_t host, const std::string& interface, std::uint32_t largest_frame);
+  void adopt_mtu_of_one_armed();
   static bool is_there(const std::string& interface);
   void report(std::size_t who, const wire::Result<void>& opened, const std::string& good);
   template <typename Interface, typename Wake>

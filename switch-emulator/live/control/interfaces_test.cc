@@ -43,6 +43,8 @@ class InterfacesTest : public DatapathTest {
     topology.mtu = 1024;
     return topology;
   }
+  // The largest packet that the first host's port takes, as its switch announces it.
+  std::uint16_t path_mtu() const { return datapath->port_config(0).path_mtu(); }
   // Settings that the kernel's interface needs again as well.
   static void configure() {
     TestVeth::ip("address add 10.0.0.254/24 dev port");
@@ -237,6 +239,22 @@ TEST_F(InterfacesTest, WarnOnceOfRoceHardwareThatComesLater) {
 TEST_F(InterfacesTest, NeedNoLooksIfThereAreNone) {
   ASSERT_NO_FATAL_FAILURE(open(one_host()));
   EXPECT_EQ(interfaces->deadline(), wire::kNever);
+}
+
+TEST_F(InterfacesTest, GiveTheirMtuToTheirPorts) {
+  net::Topology topology = one_host();
+  topology.mtu = 4096;
+  topology.hosts[0].interface = "port";
+  open(topology);
+  EXPECT_EQ(path_mtu(), 1024) << "of 2048 bytes";
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("groups over it have packets of 1024 bytes"));
+  TestVeth::ip("link set port mtu 4210");
+  look_a_second_later();
+  EXPECT_EQ(path_mtu(), 4096);
+  TestVeth::ip("link set port mtu 2200");
+  look_a_second_later();
+  EXPECT_EQ(path_mtu(), 2048);
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ void Datapath::add_host(const net::Topology& topology, std::size_t port) {
   host.identity.address = spec.address;
   host.identity.mac = config.ports[ports_[port].id.value()].peer_mac;
   host.identity.gateway = config.mac;
-  host.identity.mtu = topology.mtu;
+  host.identity.mtu = net::mtu_of(spec.up, topology.mtu);
   host.identity.rate = spec.up.rate;
   host.identity.icrc_always = topology.icrc_always;
   host.identity.host_index = static_cast<std::uint32_t>(index);
@@ -231,6 +231,12 @@ std::string Datapath::interface_of(std::size_t host) const {
   if (hosts_[host].shared != nullptr) return {};
   const fabric::WirePort* wire = hosts_[host].wire;
   return wire != nullptr ? wire->config().interface : one_armed_->config().interface;
+}
+
+void Datapath::set_interface_frame(std::size_t host, std::uint32_t bytes) {
+  const Port& port = ports_[hosts_[host].port];
+  const std::uint32_t most = net::largest_frame(hosts_[host].identity.mtu);
+  switches_[port.of_switch].engine->set_mtu(port.id, std::min(bytes, most));
 }
 
 void Datapath::detach(wire::Instant now, std::size_t host) {

@@ -62,6 +62,13 @@ class Datapath final : Transit::Arrivals {
   fabric::SwitchPort* shared_port(std::size_t host) { return hosts_[host].shared; }
   fabric::WirePort* wire_port(std::size_t host) { return hosts_[host].wire; }
   // The interface of all hosts that have no port of their own, else null.
+  bool is_behind_one_armed(std::size_t host) const { return hosts_[host].behind != nullptr; }
+  const net::PortConfig& port_config(std::size_t host) const {
+    const Port& port = ports_[hosts_[host].port];
+    return switches_[port.of_switch].engine->config().ports[port.id.value()];
+  }
+  // The largest frame that the host's network interface takes now, from Ethernet header to ICRC.
+  void set_interface_frame(std::size_t host, std::uint32_t bytes);
   fabric::OneArmedInterface* one_armed() { return one_armed_.get(); }
   // The network interface that the host is behind; empty: none.
   std::string interface_of(std::size_t host) const;

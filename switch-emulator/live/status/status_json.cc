@@ -90,6 +90,8 @@ void fields(auto& archive, Of<fabric::GroupView> auto& group) {
   archive("source_change", group.source_change);
   archive("write_mode", group.write_mode);
   archive("cnp_policy", group.cnp_policy);
+  archive("path_mtu", group.path_mtu);
+  archive("mtu_limit", group.mtu_limit);
   archive("write_refused", group.refused);
   archive("start", group.start);
   archive("base", group.base);

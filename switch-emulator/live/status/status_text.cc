@@ -233,6 +233,19 @@ std::string window_text(const FabricStatus& status, wire::McstId id) {
          (places.size() == 1 ? "queue" : "queues") + " of " + first_few(places);
 }
 
+// ". Packets of 1024 bytes, by port h2 of s0"
+std::string mtu_text(const FabricStatus& status, const fabric::GroupView& group) {
+  if (group.path_mtu == 0) return {};
+  const std::string text = ". Packets of " + std::to_string(group.path_mtu) + " bytes";
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& view : one.groups) {
+      if (view.id != group.id || view.mtu_limit.empty()) continue;
+      return text + ", by " + printable(view.mtu_limit) + " at " + printable(one.name);
+    }
+  }
+  return text;
+}
+
 std::string group_text(const FabricStatus& status, const SwitchStatus& root,
                        const fabric::GroupView& group, const HostNames& hosts, bool colour) {
   std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
@@ -250,7 +263,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           ", and " + count_of(group.beside_bytes, "byte") + " beside it";
   text += ". CNPs: " + group.cnp_policy;
   text += (group.write_mode == "regions" ? "" : ". WRITEs: " + group.write_mode) + "\n";
-  text += "  " + window_text(status, group.id) + "\n";
+  text += "  " + window_text(status, group.id) + mtu_text(status, group) + "\n";
   text += refusals_text(status, group.id, hosts, colour);
   return text + GroupTree(status, group.id).to_text(root, colour);
 }

@@ -1,4 +1,5 @@
-// The window of a group's path at its leader and its members: first in ACTIVATE, then in REFRESH.
+// What a group's path takes, at its leader and its members: the path MTU in CONNECT, the window
+// first in ACTIVATE, then in REFRESH.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,6 +59,47 @@ TEST(Registration, RepeatsActivateWithItsFirstWindow) {
   EXPECT_FALSE(first.empty());
   EXPECT_EQ(net.leader.first_path().window, 20u);
   EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{8, 8})) << "and then the newest";
+}
+
+std::vector<std::uint16_t> mtus_of(const Network& net) {
+  std::vector<std::uint16_t> all;
+  for (const auto& [address, member] : net.hosts) all.push_back(member.path().mtu);
+  return all;
+}
+
+TEST(Registration, ConnectsAllWithTheLeastPathMtu) {
+  for (const bool leader_is_least : {false, true}) {
+    RegistrationConfig config = leader_config();
+    config.path_mtu = leader_is_least ? 512 : 4096;
+    Network net(4, config);
+    net.hosts.at(host(1)) = Membership(member(1), 4096);
+    net.hosts.at(host(2)) = Membership(member(2), 1024);
+    net.merges = true;
+    ASSERT_TRUE(net.start());
+    net.run_until_idle();
+    ASSERT_EQ(net.leader.state(), State::kActive);
+    const std::uint16_t least = leader_is_least ? 512 : 1024;
+    EXPECT_EQ(net.leader.path().mtu, least);
+    EXPECT_EQ(mtus_of(net), (std::vector<std::uint16_t>{least, least, least}));
+  }
+}
+
+// A queue pair can't change it any more.
+TEST(Registration, KeepsThePathMtuOfItsQueuePairs) {
+  Network net(2);
+  ASSERT_TRUE(net.start());
+  MrpMessage odd = confirm_for({1});
+  odd.path = wire::MrpPath{1400, 20};
+  net.deliver({kSwitch, odd});
+  net.run_until_idle();
+  ASSERT_EQ(net.leader.state(), State::kActive);
+  EXPECT_EQ(mtus_of(net), std::vector<std::uint16_t>{1024}) << "what fits";
+  MrpMessage later = of_group(MrpType::kReport);
+  later.path = wire::MrpPath{512, 8};
+  net.deliver({kSwitch, later});
+  net.run_until_idle();
+  EXPECT_EQ(mtus_of(net), std::vector<std::uint16_t>{1024});
+  EXPECT_EQ(windows_of(net), std::vector<std::uint32_t>{8});
 }
 
 // The switch that answers may be the only one that still knows the group.

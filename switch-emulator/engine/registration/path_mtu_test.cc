@@ -1,0 +1,142 @@
+// The path MTU of a group: the least of its members and of its ports, and packets that are too long
+// later.
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::MrpPath;
+using wire::MrpType;
+
+constexpr std::uint32_t kUsualFrame = 1514;  // an MTU of 1500
+
+// All messages of that type that a host got.
+std::vector<wire::MrpMessage> messages_at(const TestNetwork& net, std::size_t host, MrpType type) {
+  std::vector<wire::MrpMessage> all;
+  for (const auto& bytes : net.frames(host)) {
+    const auto frame = Frame::from_bytes(bytes);
+    const auto message = wire::MrpMessage::parse(frame->payload());
+    if (message && message->header.type == type) all.push_back(*message);
+  }
+  return all;
+}
+
+void confirm_with_mtu(TestNetwork& net, std::size_t host, std::uint16_t mtu) {
+  wire::MrpMessage message = TestNetwork::message_about(MrpType::kConfirm, {net.member(host)});
+  message.header.flags = static_cast<std::uint16_t>(MrpType::kRegister);
+  message.path = MrpPath{mtu, 0};
+  net.send_message(host, message);
+}
+
+// What the leader, host 0, learns once hosts 1 to 3 have confirmed with these path MTUs.
+std::uint16_t least_of(TestNetwork& net, std::array<std::uint16_t, 3> mtus) {
+  net.register_group(0, 1);
+  for (const std::size_t host : {1, 2, 3}) confirm_with_mtu(net, host, mtus[host - 1]);
+  std::uint16_t least = 0xFFFF;
+  for (const auto& confirm : messages_at(net, 0, MrpType::kConfirm)) {
+    least = std::min(least, confirm.path.value_or(MrpPath()).mtu);
+  }
+  return least;
+}
+
+TEST(PathMtu, IsTheLeastOfHostsAndPorts) {
+  EXPECT_EQ(least_of(*make_pair_of_switches(false), {4096, 4096, 4096}), 4096);
+  EXPECT_EQ(least_of(*make_pair_of_switches(false), {4096, 4096, 512}), 512);
+  EXPECT_EQ(least_of(*make_pair_of_switches(false), {2048, 4096, 4096}), 2048);
+  const auto narrow = [](const char* name, std::size_t port) {
+    return make_pair_of_switches(false, [=](SwitchConfig& config) {
+      if (config.name == name) config.ports[port].mtu = kUsualFrame;
+    });
+  };
+  EXPECT_EQ(least_of(*narrow("s1", 1), {4096, 4096, 4096}), 1024) << "a port behind the trunk";
+  EXPECT_EQ(least_of(*narrow("s0", 0), {4096, 4096, 4096}), 1024) << "the leader's port";
+  EXPECT_EQ(least_of(*narrow("s0", 2), {4096, 4096, 4096}), 1024) << "the trunk";
+}
+
+// As a late copy of a larger one would.
+TEST(PathMtu, OfATrunkNeverRises) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  for (const std::uint16_t mtu : {std::uint16_t{512}, std::uint16_t{4096}}) {
+    confirm_with_mtu(*net, 2, mtu);
+    net->advance(10ms);
+    net->control(0, MrpType::kRegister, 1, {net->member(0), net->member(2)});
+  }
+  for (const std::size_t host : {1, 3}) confirm_with_mtu(*net, host, 4096);
+  EXPECT_EQ(messages_at(*net, 0, MrpType::kConfirm).back().path->mtu, 512);
+}
+
+TEST(PathMtu, GoesToAllMembersWithConnect) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  for (const std::size_t host : {1, 2, 3}) net->confirm(host, MrpType::kRegister);
+  net->clear();
+  wire::MrpMessage connect = TestNetwork::message_about(MrpType::kConnect, {});
+  connect.path = MrpPath{1024, 0};
+  net->send_message(0, connect);
+  for (const std::size_t host : {1, 2, 3}) {
+    const auto got = messages_at(*net, host, MrpType::kConnect);
+    ASSERT_EQ(got.size(), 1u) << host;
+    EXPECT_EQ(got[0].path, (MrpPath{1024, 0}));
+    EXPECT_EQ(got[0].member_count, 0u);
+  }
+  for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kConnect);
+  net->clear();
+  wire::MrpMessage again = TestNetwork::message_about(MrpType::kConnect, {net->member(3)});
+  again.path = connect.path;
+  net->send_message(0, again);
+  EXPECT_TRUE(messages_at(*net, 2, MrpType::kConnect).empty()) << "it has confirmed";
+  EXPECT_EQ(messages_at(*net, 3, MrpType::kConnect).size(), 1u);
+  net->clear();
+  net->register_group(0, 1);  // a late copy
+  EXPECT_TRUE(messages_at(*net, 1, MrpType::kRegister).empty());
+  net->confirm(3, MrpType::kConnect);
+  net->control(0, MrpType::kActivate, 1);
+  net->data(0, 0);
+  EXPECT_EQ(net->inbox(3).back(), "data 0");
+  net->send_message(0, connect);
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 2u) << "data flows";
+  EXPECT_EQ(net->view().path_mtu, 1024u);
+}
+
+TEST(PathMtu, IsShownWithThePortOrTheDeviceThatLimitsIt) {
+  const auto limit_at = [](std::uint16_t leaders, std::uint16_t others, std::uint32_t frame) {
+    auto net = make_star(3, false, [=](SwitchConfig& c) { c.ports[2].mtu = frame; });
+    net->register_group(0, 1);
+    confirm_with_mtu(*net, 1, others);
+    confirm_with_mtu(*net, 2, 4096);
+    wire::MrpMessage connect = TestNetwork::message_about(MrpType::kConnect, {});
+    connect.path = messages_at(*net, 0, MrpType::kConfirm).back().path;
+    connect.path->narrow({leaders, 0});
+    net->send_message(0, connect);
+    return net->view().mtu_limit;
+  };
+  constexpr std::uint32_t kLongFrame = 4224;
+  EXPECT_EQ(limit_at(4096, 4096, kLongFrame), "");
+  EXPECT_EQ(limit_at(4096, 4096, kUsualFrame), "port h2");
+  EXPECT_EQ(limit_at(4096, 1024, kLongFrame), "device of h1");
+  EXPECT_EQ(limit_at(1024, 4096, kLongFrame), "device of h0");
+}
+
+TEST(PathMtu, OfAPortThatFallsIsReportedToTheLeaderOnce) {
+  auto net = make_pair_of_switches(true);
+  net->sw(1).set_mtu(net->port_of(3), 100);
+  for (const std::int64_t psn : {0, 1, 2}) net->data(1, psn);
+  EXPECT_EQ(net->count(Counter::kDropTooLong, 1), 3u);
+  auto rejects = messages_at(*net, 0, MrpType::kReject);
+  ASSERT_EQ(rejects.size(), 1u);
+  EXPECT_EQ(rejects[0].header.flags, static_cast<std::uint16_t>(wire::MrpReject::kTooLong));
+  ASSERT_EQ(rejects[0].member_count, 1u);
+  EXPECT_EQ(rejects[0].members[0].host, TestNetwork::ip(3));
+  EXPECT_TRUE(rejects[0].path);
+  net->advance(300ms);
+  net->data(1, 0);
+  rejects = messages_at(*net, 0, MrpType::kReject);
+  EXPECT_EQ(rejects.size(), 2u) << "the first may have been lost";
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
