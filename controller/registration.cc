@@ -14,7 +14,7 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-constexpr std::size_t kMaxMembers = 0xFFFF;  // the count in ACTIVATE's MrpHeader::flags
+constexpr std::size_t kMaxMembers = 0xFFFF;  // the count in CONNECT's and ACTIVATE's flags
 
 Registration::Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch)
     : config_(config),
@@ -55,7 +55,7 @@ MrpMessage Registration::message(MrpType type) const {
   MrpMessage m;
   m.header = {.type = type, .epoch = epoch_, .mcst_id = id_, .instance = config_.instance};
   // All but the leader are behind its switch.
-  if (type == MrpType::kActivate) {
+  if (type == MrpType::kConnect || type == MrpType::kActivate) {
     m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
   }
   const wire::MrpPath& path = type == MrpType::kActivate ? first_path_ : path_;

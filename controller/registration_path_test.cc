@@ -75,9 +75,15 @@ TEST(Registration, ConnectsAllWithTheLeastPathMtu) {
     net.hosts.at(host(1)) = Membership(member(1), 4096);
     net.hosts.at(host(2)) = Membership(member(2), 1024);
     net.merges = true;
+    std::optional<MrpMessage> connect;
+    net.lose = [&](const Network::Datagram& d) {
+      if (is(d, MrpType::kConnect)) connect = d.message;
+      return false;
+    };
     ASSERT_TRUE(net.start());
     net.run_until_idle();
     ASSERT_EQ(net.leader.state(), State::kActive);
+    EXPECT_EQ(connect->header.flags, 3) << "members behind the leader's switch";
     const std::uint16_t least = leader_is_least ? 512 : 1024;
     EXPECT_EQ(net.leader.path().mtu, least);
     EXPECT_EQ(mtus_of(net), (std::vector<std::uint16_t>{least, least, least}));

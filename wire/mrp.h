@@ -157,9 +157,9 @@ struct MrpHeader {
   static constexpr std::uint16_t kPresence = 1;
 
   MrpType type = MrpType::kRegister;
-  // ACTIVATE: number of members behind the recipient. REJECT, UNREGISTER, GIVE_UP: the MrpReject.
-  // CONFIRM: the MrpType it answers. COMPLAIN, ALIVE, QUERY: kPresence. kHostSync in REGISTER
-  // towards hosts, and in their answers. kLossEnds in REGISTER.
+  // CONNECT, ACTIVATE: number of members behind the recipient. REJECT, UNREGISTER, GIVE_UP: the
+  // MrpReject. CONFIRM: the MrpType it answers. COMPLAIN, ALIVE, QUERY: kPresence. kHostSync in
+  // REGISTER towards hosts, and in their answers. kLossEnds in REGISTER.
   std::uint16_t flags = 0;
   std::uint16_t epoch = 0;
   // Number of this packet among `total` (REGISTER of a large group). PUBLISH, and its CONFIRM: the

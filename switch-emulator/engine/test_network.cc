@@ -164,8 +164,9 @@ void TestNetwork::control(std::size_t leader, wire::MrpType type, std::uint16_t 
                           const std::vector<wire::MrpMember>& members, std::uint32_t instance) {
   const auto& all = registered[control_epoch];
   const auto others = static_cast<std::uint16_t>(all.size() - all.count(leader));
+  const bool has_count = type == wire::MrpType::kConnect || type == wire::MrpType::kActivate;
   inject_bytes(leader, control_bytes(leader, type, control_epoch, members, instance, 0, 1, key(),
-                                     type == wire::MrpType::kActivate ? others : 0));
+                                     has_count ? others : 0));
 }
 
 std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::MrpType type,

@@ -19,7 +19,7 @@ local VERSION, HEADER, SIGNATURE = 2, 20, 20
 local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRESH", "QUERY", "REPORT", "EVICT", "GIVE_UP", "COMPLAIN",
                "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE", "PROBE", "PROBED", "CONNECT"}
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
-local GIVE_UP, COMPLAIN, ALIVE, HELLO, PROBE, PROBED = 10, 11, 12, 13, 18, 19
+local GIVE_UP, COMPLAIN, ALIVE, HELLO, PROBE, PROBED, CONNECT = 10, 11, 12, 13, 18, 19, 20
 local REASONS = {[0] = "none", "table full", "no route", "group id in use", "malformed request", "not authorised",
                  "queue pair unknown to its host", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
@@ -145,7 +145,7 @@ local function add_flags(tree, range, type)
     return " of " .. name_of(TYPES, flags % HOST_SYNC)
   elseif type == REGISTER then
     tree:add(f.host_sync, range)
-  elseif type == ACTIVATE then
+  elseif type == ACTIVATE or type == CONNECT then
     tree:add(f.behind, range)
     return ", members behind: " .. flags
   elseif type == QUERY or type == COMPLAIN or type == ALIVE then

@@ -31,6 +31,15 @@ void confirm_with_mtu(TestNetwork& net, std::size_t host, std::uint16_t mtu) {
   net.send_message(host, message);
 }
 
+// CONNECT of all members but the leader.
+wire::MrpMessage connect_with(MrpPath path, std::uint16_t others,
+                              const std::vector<wire::MrpMember>& named = {}) {
+  wire::MrpMessage message = TestNetwork::message_about(MrpType::kConnect, named);
+  message.header.flags = others;
+  message.path = path;
+  return message;
+}
+
 // What the leader, host 0, learns once hosts 1 to 3 have confirmed with these path MTUs.
 std::uint16_t least_of(TestNetwork& net, std::array<std::uint16_t, 3> mtus) {
   net.register_group(0, 1);
@@ -74,8 +83,7 @@ TEST(PathMtu, GoesToAllMembersWithConnect) {
   net->register_group(0, 1);
   for (const std::size_t host : {1, 2, 3}) net->confirm(host, MrpType::kRegister);
   net->clear();
-  wire::MrpMessage connect = TestNetwork::message_about(MrpType::kConnect, {});
-  connect.path = MrpPath{1024, 0};
+  const wire::MrpMessage connect = connect_with({1024, 0}, 3);
   net->send_message(0, connect);
   for (const std::size_t host : {1, 2, 3}) {
     const auto got = messages_at(*net, host, MrpType::kConnect);
@@ -85,9 +93,7 @@ TEST(PathMtu, GoesToAllMembersWithConnect) {
   }
   for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kConnect);
   net->clear();
-  wire::MrpMessage again = TestNetwork::message_about(MrpType::kConnect, {net->member(3)});
-  again.path = connect.path;
-  net->send_message(0, again);
+  net->send_message(0, connect_with({1024, 0}, 3, {net->member(3)}));
   EXPECT_TRUE(messages_at(*net, 2, MrpType::kConnect).empty()) << "it has confirmed";
   EXPECT_EQ(messages_at(*net, 3, MrpType::kConnect).size(), 1u);
   net->clear();
@@ -102,16 +108,27 @@ TEST(PathMtu, GoesToAllMembersWithConnect) {
   EXPECT_EQ(net->view().path_mtu, 1024u);
 }
 
+// The switch has restarted, and all members had confirmed REGISTER: nobody names them again.
+TEST(Connect, IsRefusedByASwitchThatHasForgottenTheGroup) {
+  auto net = make_pair_of_switches(false);
+  net->control(0, MrpType::kConnect, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 members are missing in the table"}));
+  net->register_group(0, 1);
+  net->control(0, MrpType::kUnregister, 1);
+  net->clear();
+  net->control(0, MrpType::kConnect, 1);
+  EXPECT_EQ(net->inbox(0), Texts()) << "its leader has ended it";
+}
+
 TEST(PathMtu, IsShownWithThePortOrTheDeviceThatLimitsIt) {
   const auto limit_at = [](std::uint16_t leaders, std::uint16_t others, std::uint32_t frame) {
     auto net = make_star(3, false, [=](SwitchConfig& c) { c.ports[2].mtu = frame; });
     net->register_group(0, 1);
     confirm_with_mtu(*net, 1, others);
     confirm_with_mtu(*net, 2, 4096);
-    wire::MrpMessage connect = TestNetwork::message_about(MrpType::kConnect, {});
-    connect.path = messages_at(*net, 0, MrpType::kConfirm).back().path;
-    connect.path->narrow({leaders, 0});
-    net->send_message(0, connect);
+    MrpPath path = *messages_at(*net, 0, MrpType::kConfirm).back().path;
+    path.narrow({leaders, 0});
+    net->send_message(0, connect_with(path, 2));
     return net->view().mtu_limit;
   };
   constexpr std::uint32_t kLongFrame = 4224;

@@ -19,6 +19,12 @@ bool is_well_formed(const MrpRequest& request) {
   return request.message.member_count > 0 && h.seq < h.total;
 }
 
+// Repeats of REGISTER name only the missing members: members that a switch knew before a restart are
+// not among them.
+bool knows_all(const GroupInstance& table, const MrpRequest& request) {
+  return table.roster.size() == request.message.header.flags;
+}
+
 // The leader is alive, as far as this switch knows.
 void touch(const Call& call, GroupEntry& entry) {
   entry.last_seen = call.now;
@@ -228,9 +234,12 @@ GroupEntry* Registrar::find_active(Call& call, const MrpRequest& request) {
 void Registrar::on_connect(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpConnect);
   GroupEntry* entry = find_commanded(call, request);
-  if (entry == nullptr) return;
+  if (entry == nullptr) return reject_if_forgotten(call, request);
   if (entry->is_active || entry->table.group.epoch != request.epoch()) {
     return call.count(Counter::kDropMrpStale);
+  }
+  if (!knows_all(entry->table, request)) {
+    return send_reject(call, request, MrpReject::kIncomplete, {});
   }
   touch(call, *entry);
   if (request.message.path) entry->table.path_mtu = request.message.path->mtu;
@@ -249,9 +258,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
       return send_reject(call, request, MrpReject::kMalformed, {});
     }
-    // Repeats of REGISTER name only the missing members: members that a switch knew before a
-    // restart are not among them.
-    if (table.roster.size() != request.message.header.flags) {
+    if (!knows_all(table, request)) {
       return send_reject(call, request, MrpReject::kIncomplete, {});
     }
     entry->is_active = true;
@@ -318,7 +325,7 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
 }
 
 // The switch has restarted, or has freed the group while its leader's port was down. Members behind
-// it may have left, and can't inform their leader over this path.
+// it may have left, or don't receive CONNECT, and can't inform their leader over this path.
 void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
   const Tombstone* stone = groups_.find_tombstone(request.id());
   const bool is_unregistered = stone != nullptr && !stone->by_switch;

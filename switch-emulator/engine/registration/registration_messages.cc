@@ -26,9 +26,9 @@ void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uin
 
 bool is_host(const Call& call, PortId port) { return call.port(port).kind == PortKind::kHost; }
 
-// ACTIVATE contains the number of members behind the port that it is sent by.
+// CONNECT and ACTIVATE contain the number of members behind the port that they are sent by.
 void count_behind(const Call& call, const Roster& roster, PortId port, wire::MrpHeader& header) {
-  if (header.type != wire::MrpType::kActivate) return;
+  if (header.type != wire::MrpType::kConnect && header.type != wire::MrpType::kActivate) return;
   const std::size_t count = is_host(call, port) ? 1 : roster.count_behind(port);
   header.flags = static_cast<std::uint16_t>(count);
 }

@@ -14,7 +14,8 @@ class Split {
   void add(PortId port, const wire::MrpMember& member);
   bool is_empty() const { return places_.empty(); }
   // Sends the request to each port with the members behind it; to a host as its process knows it.
-  // ACTIVATE contains the number of members of `roster` there. `flags`: further flags for members.
+  // CONNECT and ACTIVATE contain the number of members of `roster` there. `flags`: further flags for
+  // members.
   void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr,
             std::uint16_t flags = 0);
 

@@ -264,16 +264,18 @@ TEST(Activate, IsPassedOnAgainWhenRepeated) {
 // For example, it restarted after it had confirmed for a member: the leader does not name that
 // member again. Without its path messages would complete that it lacks.
 TEST(Activate, IsRefusedByASwitchThatDoesNotKnowAllMembersBehindIt) {
-  auto net = make_pair_of_switches(false);
-  net->lose = [](std::size_t, std::size_t, const std::string&) { return true; };
-  net->register_group(0, 1, {0, 3});
-  net->lose = nullptr;
-  net->register_group(0, 1, {0, 1, 2});
-  net->clear();
-  net->control(0, MrpType::kActivate, 1);
-  EXPECT_EQ(net->inbox(0), Texts({"reject e1 members are missing in the table"}));
-  EXPECT_EQ(net->inbox(2), Texts());
-  EXPECT_FALSE(net->view(1).active);
+  for (const MrpType step : {MrpType::kConnect, MrpType::kActivate}) {
+    auto net = make_pair_of_switches(false);
+    net->lose = [](std::size_t, std::size_t, const std::string&) { return true; };
+    net->register_group(0, 1, {0, 3});
+    net->lose = nullptr;
+    net->register_group(0, 1, {0, 1, 2});
+    net->clear();
+    net->control(0, step, 1);
+    EXPECT_EQ(net->inbox(0), Texts({"reject e1 members are missing in the table"}));
+    EXPECT_EQ(net->inbox(2), Texts());
+    EXPECT_FALSE(net->view(1).active);
+  }
 }
 
 TEST(Activate, IsRefusedIfTheLeaderIsNoMember) {
