@@ -91,7 +91,7 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
     if (measures) {
       set_state(State::kNamed, "a sender named this receiver");
       answer_measuring(message, out);
-      return Task::kNone;
+      return Task::kNamed;
     }
     set_state(State::kConnecting, "a sender named this receiver");
     return Task::kConnect;
@@ -193,7 +193,7 @@ void ReceiverMembership::connected(bool ok, Outbox& out) {
 }
 
 void ReceiverMembership::leave(Outbox& out) {
-  if (!is_connected()) return;
+  if (!is_connected() && state_ != State::kNamed) return;
   reject_ = MrpReject::kMemberFailed;
   set_state(State::kFailed, "its owner's side failed");
   refuse(group_, reject_, out);

@@ -27,6 +27,7 @@ class ReceiverMembership {
   // The owner's task after on_message.
   enum class Task : std::uint8_t {
     kNone,
+    kNamed,    // a sender has named this receiver
     kConnect,  // bring the QP to RTS towards (sender(), virtual_qpn()), both PSNs start_psn(), with
                // path_mtu(), then call connected()
     kActivated,  // all receivers are there, data may come; it may have come before

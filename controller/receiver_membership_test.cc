@@ -125,6 +125,21 @@ TEST(ReceiverMembership, AnswersForAllPathsThatItWasNamedOverWhileItConnected) {
   expect_installed(later.answers, MrpType::kInstall, install(kShare - 1, 4));
 }
 
+TEST(ReceiverMembership, IsNamedOnceAndNotifiesItsSenderIfItLeavesBeforeItConnects) {
+  Receiver r;
+  SenderGroupMessage measuring = install();
+  measuring.header.flags = SenderGroupMessage::kFresh | SenderGroupMessage::kMeasures;
+  EXPECT_EQ(r.receive(measuring), ReceiverTask::kNamed);
+  EXPECT_EQ(r.receive(measuring), ReceiverTask::kNone);
+  expect_installed(r.answers, MrpType::kInstall, measuring);
+  Outbox out;
+  r.membership.leave(out);
+  ASSERT_EQ(out.of_sender_groups.size(), 1u);
+  EXPECT_EQ(out.of_sender_groups[0].header.type, MrpType::kReject);
+  EXPECT_EQ(r.receive(install()), ReceiverTask::kNone);
+  EXPECT_EQ(r.membership.state(), ReceiverState::kFailed);
+}
+
 TEST(ReceiverMembership, IsActiveWhenTheSenderNeedsNoMoreAnswers) {
   Receiver r;
   r.join();

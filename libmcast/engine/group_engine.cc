@@ -200,7 +200,6 @@ void GroupEngine::connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbo
 void GroupEngine::connected(wire::Instant now, const Expected<void>& outcome, mrp::Outbox& out) {
   is_connecting_ = false;
   if (!outcome) fail(outcome.error().status, MCAST_CAUSE_REGISTRATION, outcome.error().text);
-  take_part();
   role_->on_connected(now, state_ != MCAST_GROUP_FAILED, out);
 }
 

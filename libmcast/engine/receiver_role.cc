@@ -25,7 +25,10 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
   switch (membership_.on_message(now, message, out)) {
     case ReceiverTask::kNone:
       return;
+    case ReceiverTask::kNamed:
+      return group_.take_part();
     case ReceiverTask::kConnect:
+      group_.take_part();
       return connect(now, out);
     case ReceiverTask::kActivated:
       if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(false);
@@ -40,7 +43,7 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
 }
 
 void ReceiverRole::connect(wire::Instant now, mrp::Outbox& out) {
-  if (group_.state() != MCAST_GROUP_WAITING) return membership_.connected(false, out);
+  if (group_.state() != MCAST_GROUP_REGISTERING) return membership_.connected(false, out);
   group_.connect(now,
                  {membership_.sender(), membership_.virtual_qpn(), membership_.start_psn(),
                   membership_.path_mtu()},
@@ -49,7 +52,8 @@ void ReceiverRole::connect(wire::Instant now, mrp::Outbox& out) {
 
 void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
   if (group_.state() == MCAST_GROUP_FAILED) return;
-  const bool is_refreshed = membership_.is_connected();
+  const bool is_refreshed =
+      membership_.is_connected() || membership_.state() == mrp::ReceiverMembership::State::kNamed;
   if (!silence_.look(now, membership_.installs_received(), is_refreshed)) return;
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
               "the sender " + membership_.sender().to_string() + " has been silent for " +

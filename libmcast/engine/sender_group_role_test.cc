@@ -44,13 +44,15 @@ TEST(SenderGroup, HasALeaderThatSendsAndHasNoAddress) {
 // A sender and its one receiver: the test passes on INSTALL and REMOVE as switches do.
 class SenderAndReceiver : public testing::Test {
  protected:
-  void lead() {
+  Expected<void> lead(Member& sender, mrp::Outbox& out) const {
     mrp::SenderConfig config;
-    config.host = sender_.engine.member().host;
+    config.host = sender.engine.member().host;
     config.instance = mrp::test::kInstance;
     config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn);
-    const auto led =
-        sender_.engine.lead_as_sender(now_, config, mrp::test::members(2), {}, senders_);
+    return sender.engine.lead_as_sender(now_, config, mrp::test::members(2), {}, out);
+  }
+  void lead() {
+    const auto led = lead(sender_, senders_);
     ASSERT_TRUE(led) << led.error().text;
   }
   void deliver() {
@@ -73,7 +75,7 @@ class SenderAndReceiver : public testing::Test {
   }
 
   wire::Instant now_ = kStart;
-  Member sender_{0, true}, receiver_{1, true};
+  Member sender_{0, true, 4096}, receiver_{1, true, 2048};
   mrp::Outbox senders_, receivers_;  // their messages
 };
 
@@ -81,6 +83,8 @@ TEST_F(SenderAndReceiver, ConnectBeforeTheSenderDoes) {
   become_active();
   EXPECT_THAT(receiver_.port.steps, ElementsAre("connect 10.0.0.1"));
   EXPECT_THAT(sender_.port.steps, ElementsAre("connect 10.0.0.2"));
+  EXPECT_EQ(sender_.engine.path_mtu(), 2048u);
+  EXPECT_EQ(receiver_.engine.path_mtu(), 2048u);
   EXPECT_EQ(receiver_.engine.role().address(), mrp::test::host(0));
   EXPECT_EQ(receiver_.engine.role().member_count(), 0u);
   EXPECT_EQ(sender_.engine.role().peer(), mrp::test::host(1));
@@ -108,6 +112,30 @@ TEST_F(SenderAndReceiver, SendInstallAgainWhenThatIsDue) {
   EXPECT_THAT(senders_.of_sender_groups, IsEmpty());
   sender_.engine.role().on_timer(due, senders_);
   EXPECT_EQ(senders_.of_sender_groups.size(), 1u);
+}
+
+// Before the receiver's queue pair is connected.
+TEST_F(SenderAndReceiver, EndIfTheSenderDiesWhileItMeasures) {
+  lead();
+  give(senders_, sender_, receiver_, receivers_);
+  EXPECT_EQ(receiver_.engine.state(), MCAST_GROUP_REGISTERING);
+  EXPECT_THAT(receiver_.port.steps, IsEmpty()) << "the path MTU is unknown";
+  EXPECT_FALSE(lead(receiver_, receivers_)) << "it has a sender";
+  for (const wire::Instant limit = now_ + 6s; now_ < limit; now_ += 50ms) {
+    receiver_.engine.look(now_, receivers_);
+  }
+  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(receiver_.engine.cause(), MCAST_CAUSE_WATCHDOG);
+}
+
+TEST_F(SenderAndReceiver, EndIfTheReceiverFailsWhileTheSenderMeasures) {
+  lead();
+  give(senders_, sender_, receiver_, receivers_);
+  receivers_.of_sender_groups.clear();  // lost
+  receiver_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
+  receiver_.engine.send_failure(now_, receivers_);
+  deliver();
+  EXPECT_EQ(sender_.engine.status(), MCAST_ERR_REJECTED);
 }
 
 TEST_F(SenderAndReceiver, EndWhenTheSenderLeaves) {

@@ -55,8 +55,8 @@ struct FakePort final : GroupPort {
 };
 
 struct Member {
-  explicit Member(std::uint32_t number, bool of_sender_group = false)
-      : engine(port, {mrp::test::member(number), 0, of_sender_group, std::chrono::seconds(8),
+  explicit Member(std::uint32_t number, bool of_sender_group = false, std::uint16_t path_mtu = 0)
+      : engine(port, {mrp::test::member(number), path_mtu, of_sender_group, std::chrono::seconds(8),
                       std::chrono::seconds(5)}) {}
   FakePort port;
   GroupEngine engine;
