@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "switch-emulator/engine/group/held_frames.h"
@@ -59,7 +60,6 @@ struct Call {
   HeldFrames& held;
   const Instant now;
   SwitchOutput& out;
-  std::optional<PortId> too_long;  // a copy of group data did not fit through this port
   GroupOrder* order = nullptr;  // of the group that is handled, if its leader has ordered anything
   // Of frames so far, less those that gates let through: 1 after the received frame has got its
   // fate.
@@ -89,7 +89,7 @@ struct Call {
     count(kind);
     if (frame.size() > port(id).mtu) {
       counters.add(id, Counter::kDropTooLong);
-      if (kind == Counter::kDataCopies) too_long = id;
+      if (kind == Counter::kDataCopies) too_long_ = id;
       return nullptr;
     }
     out.emits.emplace_back(id, ingress_, frame);
@@ -98,10 +98,15 @@ struct Call {
     return &out.emits.back().frame;
   }
 
+  // The port that a copy of group data did not fit through since the last take_too_long().
+  bool has_too_long() const { return too_long_.has_value(); }
+  std::optional<PortId> take_too_long() { return std::exchange(too_long_, {}); }
+
  private:
   friend class Handling;
   PortId ingress_;
   wire::Icrc icrc_;
+  std::optional<PortId> too_long_;
 };
 
 // During its lifetime the call handles a kept frame instead of the received one, or acts on its

@@ -2,6 +2,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/registration/registration_messages.h"
+#include "switch-emulator/engine/registration/shares.h"
 #include "wire/situation.h"
 
 namespace cepheus::fabric {
@@ -72,6 +73,7 @@ void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path) {
   if (entry.table.group.paths.size() == 2) CEPHEUS_SITUATION("an eviction leaves one path");
   const auto own = Handling::none(call);
   groups.remove_path(call, entry, path);
+  report_too_long(call, entry);  // copies that the gate has let through
 }
 
 }  // namespace cepheus::fabric

@@ -4,7 +4,6 @@
 #include <cassert>
 #include <numeric>
 #include <tuple>
-#include <utility>
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
@@ -199,7 +198,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const auto accepted = [&] { return group.behaviour->report(call, path, true).packets; };
   const std::uint32_t before = was_lost ? accepted() : 0;
   group.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
-  if (call.too_long) report_too_long(call, *entry, *std::exchange(call.too_long, {}));
+  if (call.has_too_long()) report_too_long(call, *entry);
   if (was_lost && accepted() != before) {
     entry->orphaned.reset();
     groups.reschedule(id, *entry);
@@ -244,7 +243,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
     if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
       call.order = entry.order.get();
       entry.table.group.behaviour->on_timer(call);
-      if (call.too_long) report_too_long(call, entry, *std::exchange(call.too_long, {}));
+      if (call.has_too_long()) report_too_long(call, entry);
       call.order = nullptr;
       assert(entry.table.group.behaviour->deadline() > now);
     }

@@ -155,5 +155,20 @@ TEST(PathMtu, OfAPortThatFallsIsReportedToTheLeaderOnce) {
   EXPECT_EQ(rejects.size(), 2u) << "the first may have been lost";
 }
 
+// The gate lets it through in the same call.
+TEST(PathMtu, OfAPortThatAnEvictionSendsPacketsByIsReportedToTheLeader) {
+  auto net = make_star(5);
+  net->message(0, 0, 1);
+  net->ack({1, 2, 4}, 1);
+  net->data(1, 0);
+  net->sw(0).set_mtu(net->port_of(4), 100);
+  net->clear();
+  net->control(0, MrpType::kEvict, 1, {net->member(3)});
+  EXPECT_EQ(net->count(Counter::kDropTooLong), 1u);
+  const auto rejects = messages_at(*net, 0, MrpType::kReject);
+  ASSERT_EQ(rejects.size(), 1u);
+  EXPECT_EQ(rejects[0].members[0].host, TestNetwork::ip(4));
+}
+
 }  // namespace
 }  // namespace cepheus::fabric
