@@ -43,6 +43,10 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
       return failed(
           "a switch has forgotten the group, it was restarted perhaps; set up again with fresh "
           "groups");
+    case MrpReject::kTooLong:
+      return failed(
+          "packets of the group do not fit through a port on the way any more: the leader's reason "
+          "names it; raise its MTU, or set up again with fresh groups, which have smaller packets");
     case MrpReject::kEvicted:
       return failed("a member was lost, perhaps this one: the leader " + leader.to_string() +
                     " names it; set up again with fresh groups");

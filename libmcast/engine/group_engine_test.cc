@@ -193,6 +193,18 @@ TEST_F(TwoMembers, FailTogetherIfTheLeaderCannotConnect) {
   EXPECT_EQ(member_.engine.state(), MCAST_GROUP_FAILED);
 }
 
+TEST_F(TwoMembers, LearnThatPacketsAreTooLongForAPort) {
+  become_active();
+  leader_.engine.role().on_message(now_, mrp::test::kSwitch,
+                                   mrp::test::reject(wire::MrpReject::kTooLong, {names_[1]}),
+                                   leaders_);
+  deliver();
+  for (const Member* each : {&leader_, &member_}) {
+    EXPECT_EQ(each->engine.status(), MCAST_ERR_FABRIC);
+    EXPECT_THAT(each->engine.reason(), HasSubstr("fit through"));
+  }
+}
+
 // A receiver sends nothing, so nothing of its own fails when the leader is gone.
 TEST_F(TwoMembers, AreGivenUpByOneThatWaitsForALeaderThatIsGone) {
   become_active();
