@@ -149,6 +149,21 @@ TEST_F(TwoMembers, WaitUntilAMembersRegionsAreInForce) {
   EXPECT_EQ(member_.engine.status(), MCAST_OK);
 }
 
+// Any CONFIRM may come meanwhile.
+TEST_F(TwoMembers, AreNotConnectedBeforeTheirQueuePairsAre) {
+  member_.port.is_slow = member_.port.confirms_regions = true;
+  lead();
+  give(leaders_, leader_, member_, members_);
+  give(members_, member_, leader_, leaders_);
+  give(leaders_, leader_, member_, members_);
+  EXPECT_THAT(member_.port.steps, ElementsAre("connect " + kGroup.to_string()));
+  member_.engine.role().on_message(now_, mrp::test::kSwitch,
+                                   mrp::test::of_group(wire::MrpType::kConfirm), members_);
+  EXPECT_THAT(types(members_), IsEmpty());
+  member_.engine.connected(now_, {}, members_);
+  EXPECT_THAT(types(members_), ElementsAre("confirm"));
+}
+
 TEST_F(TwoMembers, RefuseAnotherLeader) {
   become_active();
   for (Member* each : {&leader_, &member_}) {

@@ -57,7 +57,8 @@ void MemberRole::on_connected(wire::Instant now, bool ok, mrp::Outbox& out) {
 
 // This member takes part once its regions can be written to.
 void MemberRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
-  if (group_.state() == MCAST_GROUP_REGISTERING) membership_.connected(now, true, out);
+  const bool is_connected = group_.state() == MCAST_GROUP_REGISTERING && !group_.is_connecting();
+  if (is_connected) membership_.connected(now, true, out);
 }
 
 void MemberRole::on_timer(wire::Instant now, mrp::Outbox& out) {
