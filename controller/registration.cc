@@ -120,9 +120,9 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
   }
   members_ = std::move(sorted);
   latest_ = now + config_.timeout;
-  set_give_up(now);
   refreshed_at_ = now;
   begin_step(now, State::kRegistering, "started", out);
+  set_give_up(now);
   check_consistent();
   return {};
 }
@@ -152,7 +152,9 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
 }
 
 void Registration::set_give_up(Instant last_message) {
-  give_up_ = config_.silence ? std::min(latest_, last_message + *config_.silence) : latest_;
+  const bool awaits_members = missing_ > 0;  // else its own queue pair, which sends nothing
+  give_up_ = config_.silence && awaits_members ? std::min(latest_, last_message + *config_.silence)
+                                               : latest_;
 }
 
 // A switch with confirmed members only would receive no repeats, take the leader for dead and
@@ -229,7 +231,7 @@ void Registration::go_on(Instant now, Outbox& out) {
   if (missing_ > 0) return;
   if (is_held_ && state_ == State::kConnecting) {
     CEPHEUS_SITUATION("all members have confirmed before the leader's own memory");
-    return;
+    return set_give_up(now);
   }
   switch (state_) {
     case State::kRegistering:
@@ -239,6 +241,7 @@ void Registration::go_on(Instant now, Outbox& out) {
       break;
     case State::kConnecting:
       begin_step(now, State::kActivating, "every member is connected", out);
+      set_give_up(now);
       break;
     case State::kActivating:
       set_state(State::kActive, "every member is active");

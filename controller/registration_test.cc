@@ -257,6 +257,24 @@ TEST(Registration, ThatIsHeldTooLongNamesTheMissingMembers) {
   EXPECT_THAT(net.leader.error().text, HasSubstr("did not confirm its memory regions"));
 }
 
+// A device may block for long in the call that connects the leader's own queue pair.
+TEST(Registration, ThatIsHeldWaitsForNoMessageOfMembers) {
+  RegistrationConfig config = leader_config();
+  config.timeout = 20s;
+  config.silence = 1s;
+  Network net(4, config);
+  net.leader.hold();
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 5s);
+  EXPECT_EQ(net.leader.state(), State::kConnecting) << net.leader.error().text;
+  net.unplugged = host(2);
+  net.release();
+  net.run(kStart + 5900ms);
+  EXPECT_EQ(net.leader.state(), State::kActivating);
+  net.run(kStart + 6s);
+  EXPECT_EQ(net.leader.state(), State::kFailed) << "silence counts again";
+}
+
 TEST(Registration, CountsADoubledConfirmOnce) {
   Network net(3);
   net.lose = [](const Network::Datagram& d) { return d.from == host(2); };
