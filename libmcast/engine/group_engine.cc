@@ -201,6 +201,7 @@ void GroupEngine::connected(wire::Instant now, const Expected<void>& outcome, mr
   is_connecting_ = false;
   if (!outcome) fail(outcome.error().status, MCAST_CAUSE_REGISTRATION, outcome.error().text);
   role_->on_connected(now, state_ != MCAST_GROUP_FAILED, out);
+  if (state_ == MCAST_GROUP_FAILED) send_failure(now, out);  // the program may not poll for long
 }
 
 void GroupEngine::activate(bool host_sync, const wire::MrpPath& path) {

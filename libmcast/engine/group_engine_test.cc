@@ -203,9 +203,15 @@ TEST_F(TwoMembers, FailTogetherIfTheLeaderCannotConnect) {
   lead();
   deliver();
   EXPECT_THAT(leader_.engine.reason(), HasSubstr("no route"));
-  leader_.engine.send_failure(now_, leaders_);
-  deliver();
   EXPECT_EQ(member_.engine.state(), MCAST_GROUP_FAILED);
+}
+
+TEST_F(TwoMembers, AreNotConnectedIfTheLeaderWasStoppedBefore) {
+  lead();
+  give(leaders_, leader_, member_, members_);
+  leader_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
+  give(members_, member_, leader_, leaders_);
+  EXPECT_THAT(leader_.port.steps, ElementsAre("failed"));
 }
 
 TEST_F(TwoMembers, LearnThatPacketsAreTooLongForAPort) {

@@ -76,7 +76,8 @@ void LeaderRole::follow(wire::Instant now, mrp::Outbox& out) {
     last_message_at_ = r.last_message_at();
     on_answer();
   }
-  if (r.state() == State::kConnecting && !std::exchange(has_begun_to_connect_, true)) {
+  if (r.state() == State::kConnecting && group_.state() == MCAST_GROUP_REGISTERING) {
+    if (std::exchange(has_begun_to_connect_, true)) return;
     group_.connect(now, group_end(r.id(), r.epoch(), r.path().mtu), out);
   } else if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason());
