@@ -37,7 +37,7 @@ TEST(Hello, HasTheLayoutOfItsDiagram) {
   hello.receives = true;
   hello.unreachable[hello.count++] = Ipv4(10, 255, 0, 4);
   const std::vector<std::uint8_t> expected{
-      2, 13, 0, 1,  0,  0,   0, 0,
+      3, 13, 0, 1,  0,  0,   0, 0,
       0, 1,  0, 28,                 // version, HELLO, receives; epoch, seq, total, length
       0, 0,  0, 0,  0,  0,   0, 0,  // no group, no leader
       3, 2,  0, 0,  10, 255, 0, 4};

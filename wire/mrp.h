@@ -1,4 +1,4 @@
-// MFT registration protocol, version 2 (paper III-C): UDP datagrams between leader, switches and
+// MFT registration protocol, version 3 (paper III-C): UDP datagrams between leader, switches and
 // hosts.
 //
 //   |  version  |   type    |        flags          |
@@ -146,7 +146,7 @@ struct MrpPath {
 
 struct MrpHeader {
   static constexpr std::size_t kSize = 20;
-  static constexpr std::uint8_t kVersion = 2;
+  static constexpr std::uint8_t kVersion = 3;
   // The switches do not rebase: hosts set their queue pairs' PSNs when the source changes.
   static constexpr std::uint16_t kHostSync = 0x8000;
   // REGISTER: a group without evictions. No switch acknowledges for a dead member.

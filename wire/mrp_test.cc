@@ -60,7 +60,7 @@ TEST(MrpMessage, HasTheLayoutOfItsDiagram) {
   m.header = {MrpType::kReject, 0x0203, 0x0405, 0x0607, 0x0809, McstId(198, 18, 0, 1), 0x0A0B0C0D};
   ASSERT_TRUE(m.add({Ipv4(10, 0, 0, 2), Qpn(0x112233), 0x44, 0x5566, 0x778899AA}));
   const std::vector<std::uint8_t> expected = {
-      2,    3,    2,    3,    4,  5,  6,  7,   // version, type, flags, epoch, seq
+      3,    3,    2,    3,    4,  5,  6,  7,   // version, type, flags, epoch, seq
       8,    9,    0,    36,                    // total, length
       198,  18,   0,    1,    10, 11, 12, 13,  // McstID, instance
       1,    4,    0x55, 0x66,                  // MEMBER, words, control port

@@ -53,7 +53,7 @@ TEST(Probe, HasTheLayoutOfItsDiagram) {
       OrderRecord{OrderKind::kAck, 0x2526,     0x2728,     0x292A2B2C, 0x2D2E2F30, 0x31323334,
                   0x35363738,      0x393A3B3C, 0x3D3E3F40, 0x41,       0x42,       0x4344};
   const std::vector<std::uint8_t> expected{
-      2,    18,   0,    1,    0,    0,    0,    7,     // version, type, flags, epoch, seq
+      3,    18,   0,    1,    0,    0,    0,    7,     // version, type, flags, epoch, seq
       0,    1,    0,    96,   198,  18,   0,    1,     // total, length, McstID
       0,    0,    0,    9,                             // instance
       6,    10,   1,    2,    3,    4,    5,    6,     // PROBE, reply port, answer, length

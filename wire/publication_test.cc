@@ -47,7 +47,7 @@ TEST(Publication, HasTheLayoutOfItsDiagram) {
   p.header.seq = 3;
   p.regions[p.count++] = {0x0102, 0x03040506, 0x0708090A0B0C0D0E, 0x0F10};
   const std::vector<std::uint8_t> expected{
-      2, 14, 0,    0,    0,  0,  0,    3,
+      3, 14, 0,    0,    0,  0,  0,    3,
       0, 1,  0,    64,                        // version, type, flags, epoch, seq, total
       0, 0,  0,    0,    0,  0,  0,    0,     // McstID, instance
       1, 4,  0x9C, 0x40, 10, 0,  0,    2,     // MEMBER, control port, IPv4

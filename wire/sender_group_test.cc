@@ -73,7 +73,7 @@ TEST(SenderGroupMessage, HasTheLayoutOfItsDiagram) {
   m.window = 0x0A0B0C0D;
   m.share = 0x0102030405060708;
   const std::vector<std::uint8_t> expected{
-      2,  15,   0,    1,    0,  0, 0, 3,    0, 1, 0, 68,  // version, type, flags, epoch, seq
+      3,  15,   0,    1,    0,  0, 0, 3,    0, 1, 0, 68,  // version, type, flags, epoch, seq
       10, 0,    0,    1,    0,  0, 0, 0,                  // sender, instance
       4,  8,    0x9C, 0x41, 10, 0, 0, 2,                  // SENDER, control port, addressed to
       0,  0xC0, 1,    2,    0,  0, 0, 0x21, 0, 3, 4, 5,   // virtual QPN, QPN, PSN

@@ -20,7 +20,7 @@
 
 namespace cepheus::replica {
 
-inline constexpr std::uint16_t kControlVersion = 3;
+inline constexpr std::uint16_t kControlVersion = 4;
 // A bitmap of 1 MiB has a bit for each chunk.
 inline constexpr std::size_t kMostBitmap = std::size_t{1} << 20;
 inline constexpr std::uint64_t kMostChunks = 8 * kMostBitmap;

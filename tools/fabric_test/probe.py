@@ -11,7 +11,7 @@ import time
 
 from sockets import IP_UDP, LARGEST
 
-VERSION, PROBE, PROBED = 2, 18, 19
+VERSION, PROBE, PROBED = 3, 18, 19
 HEADER, RECORD = struct.Struct("!BBHHHHH4sI"), struct.Struct("!BBHHHBBH6sHQHHBBHI")
 ORDER = struct.Struct("!BBBBHHIIIIIIBBH")
 REPORT = ("done", "repeat_us", "nak_us", "packets", "repeats", "naks", "lost", "fill", "tos", "rnrs")

@@ -15,7 +15,7 @@ local group = Proto("cepheus_group", "Cepheus group")
 mrp.prefs.port = Pref.uint("Registration port", 18516, "UDP port that switches listen at")
 group.prefs.pool = Pref.string("Group identifiers", "198.18.0.0/15", "block of addresses that name groups (mcst_pool)")
 
-local VERSION, HEADER, SIGNATURE = 2, 20, 20
+local VERSION, HEADER, SIGNATURE = 3, 20, 20
 local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRESH", "QUERY", "REPORT", "EVICT", "GIVE_UP", "COMPLAIN",
                "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE", "PROBE", "PROBED", "CONNECT"}
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
