@@ -86,11 +86,8 @@ TEST(Balance, HoldsForConfirmationsOfSeveralStrangers) {
 }
 
 TEST(Balance, HoldsForCopiesThatCanNotBeSent) {
-  auto net = make_pair_of_switches(true, [](SwitchConfig& c) {
-    for (PortConfig& port : c.ports) {
-      if (port.kind == PortKind::kSwitch) port.mtu = 100;
-    }
-  });
+  auto net = make_pair_of_switches();
+  net->sw(0).set_mtu(net->port_between(0, 1), 100);
   auto headers = net->headers_from(0, wire::Opcode::kRcSendOnly, 0);
   net->inject(0, net->make_frame(0, headers, 256));
   EXPECT_EQ(net->count(Counter::kDropTooLong), 1u);

@@ -172,7 +172,8 @@ TEST(Replication, DropsDataFromAPortOutsideTheGroup) {
 }
 
 TEST(Replication, CountsACopyThatIsTooLongForItsPort) {
-  auto net = make_star(3, true, [](SwitchConfig& c) { c.ports[1].mtu = 100; });
+  auto net = make_star(3);
+  net->sw(0).set_mtu(net->port_of(1), 100);
   net->data(0, 0);
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->inbox(2), Texts({"data 0"}));

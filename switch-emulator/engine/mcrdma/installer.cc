@@ -146,7 +146,11 @@ bool Installer::on_passing(Call& call, const Frame& frame, const wire::UdpHeader
   if (!message || !measures(*message) || !out || !call.rules().least_path_mtu) return false;
   --datagram->ip.ttl;
   wire::MrpPath path{message->path_mtu, 0};
-  for (const PortId port : {call.ingress(), *out}) path.narrow({call.port(port).path_mtu(), 0});
+  path.narrow({call.port(call.ingress()).path_mtu(), 0});
+  // Data may leave by any of them.
+  for (const PortId port : routes_.ports(*routes_.find(datagram->ip.destination))) {
+    if (port != call.ingress()) path.narrow({call.port(port).path_mtu(), 0});
+  }
   message->path_mtu = path.mtu;
   send_signed(call, *out, *datagram, *message);
   call.count(Counter::kMrpTaken);

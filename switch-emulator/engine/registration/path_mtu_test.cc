@@ -78,6 +78,16 @@ TEST(PathMtu, OfATrunkNeverRises) {
   EXPECT_EQ(messages_at(*net, 0, MrpType::kConfirm).back().path->mtu, 512);
 }
 
+// 0 in PATH would mean that no limit is known.
+TEST(PathMtu, OfAPortThatNoPacketFitsThroughIsRefused) {
+  auto net = make_star(3, false, [](SwitchConfig& c) { c.ports[2].mtu = 300; });
+  net->register_group(0, 1);
+  const auto rejects = messages_at(*net, 0, MrpType::kReject);
+  ASSERT_EQ(rejects.size(), 1u);
+  EXPECT_EQ(rejects[0].header.flags, static_cast<std::uint16_t>(wire::MrpReject::kTooLong));
+  EXPECT_EQ(rejects[0].members[0].host, TestNetwork::ip(2));
+}
+
 TEST(PathMtu, GoesToAllMembersWithConnect) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);

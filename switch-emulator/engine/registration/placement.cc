@@ -38,6 +38,9 @@ Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember
   const auto chosen = is_host && routes_.is_up(first) ? first : choose_port(call, table, *route);
   if (!chosen) return {MrpReject::kNoRoute, member};
   port = *chosen;
+  if (call.rules().least_path_mtu && call.port(port).path_mtu() == 0) {
+    return {MrpReject::kTooLong, member};
+  }
 
   Group& group = table.group;
   PathNo number = group.find(port);
