@@ -8,8 +8,8 @@
 namespace cepheus::mcast {
 
 Expected<std::unique_ptr<AnnouncementMemory>> AnnouncementMemory::create(const Device& device,
+                                                                         std::size_t slot_size,
                                                                          std::uint32_t most) {
-  const std::size_t slot_size = device.path_mtu();
   auto pages = OwnPages::create(device, slot_size * most, 0);  // the device only reads it
   if (!pages) return tl::unexpected(pages.error());
   return std::unique_ptr<AnnouncementMemory>(

@@ -45,8 +45,9 @@ class Buffer {
 // an announcement until it is acknowledged. Announcements end in the order of their beginning.
 class AnnouncementMemory {
  public:
-  // For `most` of them, of one packet each.
+  // For `most` of them, of one packet each, which has at most `slot_size` bytes.
   static Expected<std::unique_ptr<AnnouncementMemory>> create(const Device& device,
+                                                              std::size_t slot_size,
                                                               std::uint32_t most);
 
   bool is_full() const { return under_way_ == most_; }

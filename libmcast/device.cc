@@ -165,21 +165,21 @@ Expected<void> Device::choose_gid(const DeviceOptions& options) {
   return {};
 }
 
-Expected<void> Device::choose_mtu(std::uint32_t wanted, ibv_mtu active) {
-  if (wanted == 0) {
-    path_mtu_ = bytes_of(active);
-    return {};
-  }
-  if (!wire::is_path_mtu(wanted)) {
+Expected<void> Device::choose_mtu(std::uint32_t most, ibv_mtu active) {
+  if (most != 0 && !wire::is_path_mtu(most)) {
     return fail(MCAST_ERR_INVALID,
-                "path MTU " + std::to_string(wanted) + ": use 256, 512, 1024, 2048 or 4096");
+                "path MTU " + std::to_string(most) + ": use 256, 512, 1024, 2048 or 4096");
   }
-  if (wanted > bytes_of(active)) {
-    return fail(MCAST_ERR_INVALID, "path MTU " + std::to_string(wanted) + ": the port of " + name_ +
-                                       " has at most " + std::to_string(bytes_of(active)));
-  }
-  path_mtu_ = wanted;
+  most_mtu_ = most;
+  first_mtu_ = active;
   return {};
+}
+
+std::uint32_t Device::path_mtu() const {
+  ibv_port_attr now{};
+  const bool is_known = ibv_query_port(context_.get(), port_, &now) == 0;
+  const std::uint32_t ports = bytes_of(is_known ? now.active_mtu : first_mtu_);
+  return most_mtu_ != 0 ? std::min(most_mtu_, ports) : ports;
 }
 
 std::optional<Device::Repeats> Device::repeats(std::uint8_t ack_timeout) const {

@@ -55,7 +55,7 @@ struct PacketMarks {
 struct DeviceOptions {
   std::string name = {};       // empty: of the usable devices the nearest to the process's cores
   int gid_index = -1;          // -1: the one on the route to the groups
-  std::uint32_t path_mtu = 0;  // bytes; 0: the port's active MTU
+  std::uint32_t path_mtu = 0;  // at most, bytes; 0: the port's active MTU
   PacketMarks marks = {};
   wire::Ipv4Prefix groups = wire::kDefaultMcstPool;  // their addresses
 };
@@ -80,7 +80,7 @@ class Device {
   std::uint8_t port() const { return port_; }
   int gid_index() const { return gid_.index; }
   const Gid& gid() const { return gid_; }
-  std::uint32_t path_mtu() const { return path_mtu_; }  // bytes
+  std::uint32_t path_mtu() const;  // bytes; queries the port, whose MTU may have changed
   const PacketMarks& marks() const { return marks_; }
   std::size_t max_message() const { return max_message_; }                // bytes
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
@@ -109,7 +109,7 @@ class Device {
   Expected<MrHandle> registered(ibv_mr* region, std::size_t length) const;
   Expected<void> open_port(ibv_device* device, const DeviceOptions& options);
   Expected<void> choose_gid(const DeviceOptions& options);
-  Expected<void> choose_mtu(std::uint32_t wanted, ibv_mtu active);
+  Expected<void> choose_mtu(std::uint32_t most, ibv_mtu active);
 
   // Destroyed in reverse order.
   ContextHandle context_;
@@ -117,8 +117,9 @@ class Device {
   std::string name_, why_;
   std::uint8_t port_ = 0;
   Gid gid_;
-  bool is_off_route_ = false;  // a port can't serve because of the kernel's routes alone
-  std::uint32_t path_mtu_ = 0;
+  bool is_off_route_ = false;        // a port can't serve because of the kernel's routes alone
+  std::uint32_t most_mtu_ = 0;       // bytes; 0: no limit but the port's
+  ibv_mtu first_mtu_ = IBV_MTU_256;  // of the port when it was opened
   PacketMarks marks_;
   std::size_t max_message_ = 0;
   std::uint32_t vendor_id_ = 0;

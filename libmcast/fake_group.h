@@ -46,6 +46,7 @@ class FakeGroup : public testing::Test {
   struct Options {
     std::uint32_t time_limit_ms = 0;
     size_t max_eager_memory = 0;
+    std::uint32_t path_mtu = 0;
   };
 
   FakeGroup() { open({}); }
@@ -59,6 +60,7 @@ class FakeGroup : public testing::Test {
     mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
     params.progress_timeout_ms = options.time_limit_ms;
     params.max_eager_memory = options.max_eager_memory;
+    params.path_mtu = options.path_mtu;
     ASSERT_EQ(mcast_context_create(&params, &context_), MCAST_OK) << mcast_last_error();
   }
   void make(mcast_lane_t lane) { make(lane, on_eager); }

@@ -26,7 +26,8 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
     group->bulk_ = std::make_unique<BulkLane>(facilities.device, group->engine_, *group->pair_,
                                               number, config.depths);
     if (config.per_request) {
-      auto memory = AnnouncementMemory::create(facilities.device, announced);
+      auto memory =
+          AnnouncementMemory::create(facilities.device, group->engine_.path_mtu(), announced);
       if (!memory) return tl::unexpected(memory.error());
       group->bulk_->set_announcements(std::move(*memory));
       group->regions_.announce();

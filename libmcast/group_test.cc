@@ -123,6 +123,29 @@ TEST_F(GroupOverFake, UsesThePathMtuOfItsGroup) {
   }
 }
 
+// "most payload bytes": a device that takes less is no error.
+TEST_F(GroupOverFake, HasAtMostTheWantedPathMtu) {
+  for (const auto& [wanted, found] : {std::pair(512u, 512u), std::pair(4096u, 1024u)}) {
+    open({.path_mtu = wanted});
+    make(MCAST_LANE_BULK);
+    EXPECT_EQ(attr().path_mtu, found);
+    drop();
+  }
+}
+
+// An administrator raised or lowered it since the context was opened.
+TEST_F(GroupOverFake, HasThePathMtuThatItsPortHasWhenItIsCreated) {
+  device_.mtu = IBV_MTU_2048;
+  make(MCAST_LANE_BULK);
+  EXPECT_EQ(attr().path_mtu, 2048u);
+  device_.mtu = IBV_MTU_512;
+  inject(MrpType::kRegister);
+  EXPECT_EQ(device_.sent().at(0).path, (wire::MrpPath{2048, 0}));
+  drop();
+  make(MCAST_LANE_BULK);
+  EXPECT_EQ(attr().path_mtu, 512u);
+}
+
 TEST_F(GroupOverFake, RefusesALargerPathMtuThanItsDevices) {
   make(MCAST_LANE_BULK);
   join(0, 4096);
