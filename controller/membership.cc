@@ -170,10 +170,11 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, O
 }
 
 Membership::Task Membership::on_connect(Ipv4 from, const MrpMessage& message, Outbox& out) {
-  if (!is_of_this_group(from, message.header)) return Task::kNone;
+  // Without the path MTU members would have different ones.
+  if (!is_of_this_group(from, message.header) || !message.path) return Task::kNone;
   if (state_ == State::kConnected || state_ == State::kActive) confirm(MrpType::kConnect, out);
   if (state_ != State::kRegistered) return Task::kNone;
-  path_.mtu = message.path.value_or(wire::MrpPath()).mtu;
+  path_.mtu = message.path->mtu;
   set_state(State::kConnecting, "every member takes part");
   return Task::kConnect;
 }

@@ -80,6 +80,8 @@ TEST(Membership, SendsItsPathMtuAndTakesTheGroups) {
   ASSERT_EQ(m.answers.size(), 1u);
   EXPECT_EQ(m.answers[0].path, (wire::MrpPath{4096, 0}));
   MrpMessage connect = of_group(MrpType::kConnect);
+  connect.path.reset();
+  EXPECT_EQ(m.receive(connect), MemberTask::kNone) << "it would have its own";
   connect.path = wire::MrpPath{1024, 0};
   EXPECT_EQ(m.receive(connect), MemberTask::kConnect);
   EXPECT_EQ(m.membership.path().mtu, 1024);

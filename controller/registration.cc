@@ -59,9 +59,10 @@ MrpMessage Registration::message(MrpType type) const {
     m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
   }
   const wire::MrpPath& path = type == MrpType::kActivate ? first_path_ : path_;
-  const bool has_path = type == MrpType::kConnect || type == MrpType::kActivate ||
+  const bool has_path = type == MrpType::kConnect ||
+                        (type == MrpType::kActivate && path != wire::MrpPath()) ||
                         (type == MrpType::kRefresh && knows_window_);
-  if (has_path && (knows_window_ || path != wire::MrpPath())) m.path = path;
+  if (has_path) m.path = path;
   if (type == MrpType::kRegister && config_.lost_member == LostMember::kEndsGroup) {
     m.header.flags = wire::MrpHeader::kLossEnds;
   }

@@ -165,10 +165,11 @@ class Network {
   std::vector<Datagram> kept_back_;
 };
 
-// A message of the group.
+// A message of the group. CONNECT has a path without limits.
 inline MrpMessage of_group(wire::MrpType type, const std::vector<MrpMember>& named = {}) {
   MrpMessage m;
   m.header = {.type = type, .epoch = kEpoch, .mcst_id = kGroup, .instance = kInstance};
+  if (type == wire::MrpType::kConnect) m.path.emplace();
   for (const MrpMember& each : named) m.add(each);
   return m;
 }

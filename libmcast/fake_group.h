@@ -137,6 +137,7 @@ class FakeGroup : public testing::Test {
     m.header.mcst_id = kId;
     m.header.instance = kInstance;
     if (type == wire::MrpType::kRegister) m.add(own_name());
+    if (type == wire::MrpType::kConnect) m.path.emplace();
     return m;
   }
   void inject(wire::MrpType type, std::uint16_t flags = 0) {
@@ -161,11 +162,11 @@ class FakeGroup : public testing::Test {
     device_.inject(kLeader, m);
     progress();
   }
-  // `flags` of REGISTER, `mtu` of CONNECT: 0: none.
+  // `flags` of REGISTER, `mtu` of CONNECT; 0: no limit is known.
   void join(std::uint16_t flags = 0, std::uint16_t mtu = 0) {
     inject(wire::MrpType::kRegister, flags);
     wire::MrpMessage m = about(wire::MrpType::kConnect);
-    if (mtu > 0) m.path = wire::MrpPath{mtu, 0};
+    m.path->mtu = mtu;
     device_.inject(kLeader, m);
     progress();
   }

@@ -146,11 +146,18 @@ TEST_F(GroupOverFake, HasThePathMtuThatItsPortHasWhenItIsCreated) {
   EXPECT_EQ(attr().path_mtu, 512u);
 }
 
-TEST_F(GroupOverFake, RefusesALargerPathMtuThanItsDevices) {
-  make(MCAST_LANE_BULK);
-  join(0, 4096);
-  EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
-  EXPECT_THAT(attr().reason, HasSubstr("path MTU of 4096 bytes is larger than this device's 1024"));
+TEST_F(GroupOverFake, RefusesAPathMtuThatItsDeviceDoesNotHave) {
+  for (const auto& [mtu, why] :
+       {std::pair<std::uint16_t, const char*>(
+            4096, "path MTU of 4096 bytes is larger than this device's 1024"),
+        {700, "path MTU of 700 bytes is none of 256, "}}) {
+    make(MCAST_LANE_BULK);
+    join(0, mtu);
+    EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
+    EXPECT_THAT(attr().reason, HasSubstr(why));
+    EXPECT_THAT(pair().states, testing::Not(testing::Contains(IBV_QPS_RTR)));
+    drop();
+  }
 }
 
 TEST_F(GroupOverFake, NotifiesAllMembersOfASwitchsRefusal) {

@@ -181,16 +181,22 @@ Expected<void> GroupEngine::lead_as_sender(wire::Instant now, const mrp::SenderC
   return {};
 }
 
+// Of a leader or a sender, which may be faulty: queue pairs know five.
+Expected<void> GroupEngine::check_path_mtu(std::uint32_t bytes) const {
+  const bool is_known = bytes == 0 || wire::is_path_mtu(bytes);
+  const bool fits = config_.path_mtu == 0 || bytes <= config_.path_mtu;
+  if (is_known && fits) return {};
+  return mcast::fail(MCAST_ERR_REJECTED,
+                     "the group's path MTU of " + std::to_string(bytes) + " bytes is " +
+                         (is_known ? "larger than this device's " + std::to_string(config_.path_mtu)
+                                   : "none of 256, 512, 1024, 2048 and 4096") +
+                         ": bring leader, members and switches to the same version");
+}
+
 void GroupEngine::connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbox& out) {
   is_connecting_ = true;
   start_ = remote.start;
-  if (remote.path_mtu > config_.path_mtu && config_.path_mtu != 0) {
-    const std::string text = "the group's path MTU of " + std::to_string(remote.path_mtu) +
-                             " bytes is larger than this device's " +
-                             std::to_string(config_.path_mtu) +
-                             ": bring leader, members and switches to the same version";
-    return connected(now, mcast::fail(MCAST_ERR_REJECTED, text), out);
-  }
+  if (auto checked = check_path_mtu(remote.path_mtu); !checked) return connected(now, checked, out);
   if (remote.path_mtu != 0) path_mtu_ = remote.path_mtu;
   const auto done = port_.connect(remote);
   if (!done) return connected(now, tl::unexpected(done.error()), out);

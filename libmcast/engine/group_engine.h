@@ -194,6 +194,7 @@ class GroupEngine {
   bool keep(KeptReceives& list, std::uint64_t receive);
   void check_psn_moves(wire::Psn GroupPort::Psns::*psn);
   void look_for_stall(wire::Instant now);
+  Expected<void> check_path_mtu(std::uint32_t bytes) const;
   Expected<void> check_may_lead(std::span<const mrp::MrpMember> members) const;
 
   GroupPort& port_;
