@@ -209,6 +209,7 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
     return fail(now, {ErrorCode::kRefused, text}, MrpReject::kNone, out);
   }
   if (message.path) take_path(now, *message.path, out);
+  if (state_ == State::kFailed) return;
   const bool from_member = find(from) < members_.size();
   for (const MrpMember& m : message.list()) {
     // A switch confirms for the members behind it, and drops a host's CONFIRM for other hosts.

@@ -29,6 +29,13 @@ void Registration::take_path(Instant now, const wire::MrpPath& path, Outbox& out
     CEPHEUS_SITUATION("a group's path changes in operation");
   if (state_ == State::kRegistering) return path_.narrow(path);
   if (!is_setting_up() && state_ != State::kActive) return;
+  if (is_setting_up() && path.mtu != 0 && path.mtu < path_.mtu) {
+    CEPHEUS_RARE_SITUATION("the path MTU falls while members connect");
+    const std::string text = "a port's MTU has fallen while members connected: packets of " +
+                             std::to_string(path_.mtu) + " bytes do not fit, those of " +
+                             std::to_string(path.mtu) + " do: create fresh groups";
+    return fail(now, {reject_code(MrpReject::kTooLong), text}, MrpReject::kTooLong, out);
+  }
   path_.window = path.window;
   if (state_ == State::kActive && path_ != spread_) spread_path(now, out);
 }

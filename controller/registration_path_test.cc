@@ -108,6 +108,23 @@ TEST(Registration, KeepsThePathMtuOfItsQueuePairs) {
   EXPECT_EQ(windows_of(net), std::vector<std::uint32_t>{8});
 }
 
+// Members are connected, or about to be: its first long packet would end the group.
+TEST(Registration, FailsIfThePathMtuFallsWhileMembersConnect) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  MrpMessage confirm = confirm_for({1, 2});
+  confirm.path = wire::MrpPath{4096, 20};
+  net.deliver({kSwitch, confirm});
+  ASSERT_EQ(net.leader.state(), State::kConnecting);
+  confirm.header.flags = static_cast<std::uint16_t>(MrpType::kConnect);
+  confirm.path = wire::MrpPath{1024, 20};
+  net.deliver({kSwitch, confirm});
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  EXPECT_EQ(net.leader.reject_reason(), wire::MrpReject::kTooLong);
+  EXPECT_THAT(net.leader.error().text,
+              testing::HasSubstr("packets of 4096 bytes do not fit, those of 1024 do"));
+}
+
 // The switch that answers may be the only one that still knows the group.
 TEST(Registration, TakesAWindowForNoSignOfTheSwitchesBehind) {
   Network net(3);
