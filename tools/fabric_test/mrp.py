@@ -9,13 +9,17 @@ import time
 
 from probe import HEADER, TAG_BYTES, VERSION
 
-REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER = 1, 2, 3, 4, 5
+REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, CONNECT = 1, 2, 3, 4, 5, 20
 HOST_SYNC, LOSS_ENDS = 0x8000, 0x4000
 MEMBER_FAILED = 7  # of REASONS
 MEMBER = struct.Struct("!BBH4sII")  # flags and QPN are one word
+PATH = struct.Struct("!BBHI")  # path MTU, window
+MEMBER_TYPE, PATH_TYPE = 1, 0x85
 REASONS = ("none", "table full", "no route to a member: is it listed and attached?", "group id in use", "malformed request", "not authorised",
            "queue pair unknown to its host", "member could not bring its queue pair up", "evicted", "another version", "too many members",
-           "members are missing in the table: the switch has restarted", "too many groups of one host", "a trunk is down")
+           "members are missing in the table: the switch has restarted", "too many groups of one host", "a trunk is down",
+           "a write outside a member's regions", "another write mode than the switches have", "the switches serve no sender groups",
+           "a packet is too long for a port on the way")
 RESEND_SECONDS, TRIES = 0.3, 20
 
 
@@ -34,7 +38,14 @@ class Member:
         self.address, self.qpn, self.port, self.token = address, qpn, port, token
 
     def emit(self):
-        return MEMBER.pack(1, MEMBER.size // 4, self.port, socket.inet_aton(self.address), self.qpn, self.token)
+        return MEMBER.pack(MEMBER_TYPE, MEMBER.size // 4, self.port, socket.inet_aton(self.address), self.qpn, self.token)
+
+
+def records(data):
+    """(type, bytes) of each record behind a header."""
+    while len(data) >= 4 and (size := 4 * data[1]) > 0:
+        yield data[0], data[:size]
+        data = data[size:]
 
 
 class Control:
@@ -51,24 +62,29 @@ class Control:
     def own_port(self):
         return self.socket.port
 
-    def send(self, kind, flags, group, epoch, instance, members=()):
-        records = b"".join(member.emit() for member in members)
-        message = HEADER.pack(VERSION, kind, flags, epoch, 0, 1, HEADER.size + len(records), socket.inet_aton(group), instance) + records
+    def send(self, kind, flags, group, epoch, instance, members=(), mtu=None):
+        """`mtu`: the path MTU in PATH; None: without PATH."""
+        body = b"".join(member.emit() for member in members)
+        if mtu is not None:
+            body += PATH.pack(PATH_TYPE, PATH.size // 4, mtu, 0)
+        message = HEADER.pack(VERSION, kind, flags, epoch, 0, 1, HEADER.size + len(body), socket.inet_aton(group), instance) + body
         if self.key is not None:
             message += hmac.new(self.key, socket.inet_aton(self.source) + message, hashlib.sha256).digest()[:TAG_BYTES]
         self.socket.send(group, self.port, message)
 
     def receive(self, seconds):
-        """(kind, flags, epoch, group, instance, addresses and tokens of its members) of the next message; None after the time."""
+        """(kind, flags, epoch, group, instance, addresses and tokens of its members, path MTU or 0) of the next message; None after the time."""
         give_up = time.monotonic() + seconds
         while (left := give_up - time.monotonic()) > 0 and (found := self.socket.receive([self.socket], left)):
             data, _, port, _ = found
             if port != self.port or len(data) < HEADER.size or data[0] != VERSION:
                 continue
             _, kind, flags, epoch, _, _, length, group, instance = HEADER.unpack_from(data)
-            members = [(socket.inet_ntoa(data[at + 4:at + 8]), int.from_bytes(data[at + 12:at + 16], "big"))
-                       for at in range(HEADER.size, min(length, len(data)) - 15, 16) if data[at] == 1]
-            return kind, flags, epoch, socket.inet_ntoa(group), instance, members
+            found = list(records(data[HEADER.size:length]))
+            members = [(socket.inet_ntoa(one[4:8]), int.from_bytes(one[12:16], "big")) for type_, one in found
+                       if type_ == MEMBER_TYPE and len(one) == MEMBER.size]
+            mtu = next((PATH.unpack(one)[2] for type_, one in found if type_ == PATH_TYPE and len(one) == PATH.size), 0)
+            return kind, flags, epoch, socket.inet_ntoa(group), instance, members, mtu
         return None
 
 
@@ -85,11 +101,11 @@ class LeadGroup:
         self.epoch = int.from_bytes(os.urandom(2), "big")
         self.instance = int.from_bytes(os.urandom(4), "big")
 
-    def _step(self, kind, flags, members=()):
-        """Sends the message until the other member has confirmed it."""
+    def _step(self, kind, flags, members=(), mtu=None):
+        """Sends the message until the other member has confirmed it; the path MTU in that CONFIRM, 0 if there is none."""
         other = self.members[1].address
         for _ in range(TRIES):
-            self.control.send(kind, flags, self.group, self.epoch, self.instance, members)
+            self.control.send(kind, flags, self.group, self.epoch, self.instance, members, mtu)
             until = time.monotonic() + RESEND_SECONDS
             while (left := until - time.monotonic()) > 0 and (found := self.control.receive(left)):
                 if found[2:5] != (self.epoch, self.group, self.instance):
@@ -98,11 +114,16 @@ class LeadGroup:
                     who = found[5][0][0] if found[5] else "the switch"
                     raise Refused(f"{REASONS[found[1]] if found[1] < len(REASONS) else found[1]} ({who})")
                 if found[0] == CONFIRM and found[1] & ~HOST_SYNC == kind and any(address == other for address, _ in found[5]):
-                    return
+                    return found[6]
         raise Refused(f"{other} does not confirm")
 
     def register(self):
-        self._step(REGISTER, LOSS_ENDS, self.members)
+        """The least path MTU of the other member and of all ports on the way."""
+        return self._step(REGISTER, LOSS_ENDS, self.members)
+
+    def connect(self, mtu):
+        """All queue pairs have this path MTU then, if this host's has it."""
+        self._step(CONNECT, len(self.members) - 1, mtu=mtu)
 
     def activate(self):
         self._step(ACTIVATE, 1)
@@ -111,21 +132,25 @@ class LeadGroup:
         self._step(UNREGISTER, 0)
 
 
-def answer_leader(control, member, connect, stopped):
+def answer_leader(control, member, own_mtu, connect, stopped):
     """Until `stopped` is set: confirms what the leader that knows the member's token sends.
 
-    `connect(group, psn)` brings the queue pair up; False: it can't, and the leader learns that.
+    `own_mtu()` is the largest path MTU here. `connect(group, psn, mtu)` brings the queue pair up; False: it can't, and the leader learns that.
     """
-    leader = None
+    leader, connected = None, None
     while not stopped.is_set():
         found = control.receive(0.2)
-        if found is None or found[0] not in (REGISTER, ACTIVATE, UNREGISTER):
+        if found is None or found[0] not in (REGISTER, CONNECT, ACTIVATE, UNREGISTER):
             continue
-        kind, flags, epoch, group, instance, members = found
-        if kind == REGISTER and (group, epoch, instance) != leader and (member.address, member.token) in members:
-            if not connect(group, start_psn(group, epoch)):
+        kind, flags, epoch, group, instance, members, mtu = found
+        if kind == REGISTER and (member.address, member.token) in members:
+            leader = (group, epoch, instance)
+        if (group, epoch, instance) != leader:
+            continue
+        if kind == CONNECT and connected != leader:
+            if not connect(group, start_psn(group, epoch), mtu):
                 control.send(REJECT, MEMBER_FAILED, group, epoch, instance, [member])
                 continue
-            leader = (group, epoch, instance)
-        if (group, epoch, instance) == leader:
-            control.send(CONFIRM, kind | flags & HOST_SYNC, group, epoch, instance, [member])
+            connected = leader
+        answered = kind | (flags & HOST_SYNC if kind == REGISTER else 0)
+        control.send(CONFIRM, answered, group, epoch, instance, [member], own_mtu() if kind == REGISTER else None)

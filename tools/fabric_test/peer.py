@@ -24,10 +24,10 @@ def member_of(helper, control):
     return Member(helper.address, helper.qpn, control.own_port, int.from_bytes(os.urandom(4), "big"))
 
 
-def connect(helper, group, psn, tos):
+def connect(helper, group, psn, mtu, tos):
     """Brings the queue pair up; the text of a failure, or None."""
     try:
-        helper.do(f"connect {group} {psn} {helper.mtu} {TIMEOUT_CODE} {RNR_CODE} {tos or 0}")
+        helper.do(f"connect {group} {psn} {mtu} {TIMEOUT_CODE} {RNR_CODE} {tos or 0}")
     except UnusablePair as why:
         return str(why)
     return None
@@ -63,7 +63,7 @@ class Service:
     def _attend(self, stack, stream, helper, control):
         member, stopped = member_of(helper, control), threading.Event()
         thread = threading.Thread(target=answer_leader,
-                                  args=(control, member, lambda *end: connect(helper, *end, self.tos) is None, stopped))
+                                  args=(control, member, lambda: helper.mtu, lambda *end: connect(helper, *end, self.tos) is None, stopped))
         thread.start()
         stack.callback(lambda: (stopped.set(), thread.join()))
         print(json.dumps({"member": [member.address, member.qpn, member.port, member.token], "gid_index": helper.gid_index,
@@ -145,11 +145,13 @@ class PairOfHosts:
         stack.callback(self.end)
 
     def set_up(self):
-        why_not = connect(self.helper, self.group.group, start_psn(self.group.group, self.group.epoch), self.tos)
+        self.is_registered = True  # perhaps even if a registration fails
+        least = self.group.register()
+        self.mtu = self.helper.mtu = min(self.mtu, least or self.mtu)
+        why_not = connect(self.helper, self.group.group, start_psn(self.group.group, self.group.epoch), self.mtu, self.tos)
         if why_not:
             raise UnusablePair(why_not)
-        self.is_registered = True  # perhaps even if a registration fails
-        self.group.register()
+        self.group.connect(self.mtu)
         self.group.activate()
 
     def end(self):
