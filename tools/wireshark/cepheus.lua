@@ -19,7 +19,8 @@ local VERSION, HEADER, SIGNATURE = 3, 20, 20
 local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRESH", "QUERY", "REPORT", "EVICT", "GIVE_UP", "COMPLAIN",
                "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE", "PROBE", "PROBED", "CONNECT"}
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
-local GIVE_UP, COMPLAIN, ALIVE, HELLO, PROBE, PROBED, CONNECT = 10, 11, 12, 13, 18, 19, 20
+local GIVE_UP, COMPLAIN, ALIVE, HELLO, INSTALL, INSTALLED, REMOVE = 10, 11, 12, 13, 15, 16, 17
+local PROBE, PROBED, CONNECT = 18, 19, 20
 local REASONS = {[0] = "none", "table full", "no route", "group id in use", "malformed request", "not authorised",
                  "queue pair unknown to its host", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
@@ -30,7 +31,7 @@ local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER
 local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER = 1, 2, 3, 4, 5, 6, 7
 local ORDERS = {[0] = "report alone", "drop the last packet of a message", "drop a data packet", "drop a merged ACK", "send CNPs"}
 local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 40, [ORDER] = 36}
-local HOST_SYNC, PRESENCE, HEARS = 0x8000, 1, 1
+local HOST_SYNC, PRESENCE, HEARS, FRESH, MEASURES = 0x8000, 1, 1, 1, 2
 
 local function field(make, name, text, ...)
   return make("cepheus." .. name, text, ...)
@@ -45,6 +46,8 @@ local f = {
   behind = field(ProtoField.uint16, "mrp.behind", "Members behind the receiver"),
   host_sync = field(ProtoField.bool, "mrp.host_sync", "Hosts synchronise PSNs", 16, nil, HOST_SYNC),
   presence = field(ProtoField.bool, "mrp.presence", "Asks whether the group stands", 16, nil, PRESENCE),
+  fresh = field(ProtoField.bool, "mrp.fresh", "No data has been sent yet", 16, nil, FRESH),
+  measures = field(ProtoField.bool, "mrp.measures", "Finds the least path MTU", 16, nil, MEASURES),
   hears = field(ProtoField.bool, "mrp.hears", "Hears the other end", 16, nil, HEARS),
   epoch = field(ProtoField.uint16, "mrp.epoch", "Epoch"),
   seq = field(ProtoField.uint16, "mrp.seq", "Part"),
@@ -136,13 +139,20 @@ end
 -- The flags' meaning depends on the type. Returns the text for the packet list.
 local function add_flags(tree, range, type)
   local flags = range:uint()
-  if type == REJECT or type == UNREGISTER or type == GIVE_UP then
+  if type == REJECT or type == UNREGISTER or type == GIVE_UP or type == REMOVE then
     tree:add(f.reason, range)
     return flags > 0 and ": " .. name_of(REASONS, flags) or ""
   elseif type == CONFIRM then
     tree:add(f.answers, range)
     tree:add(f.host_sync, range)
     return " of " .. name_of(TYPES, flags % HOST_SYNC)
+  elseif type == INSTALL then
+    tree:add(f.fresh, range)
+    tree:add(f.measures, range)
+    return flags >= MEASURES and ", measures the path MTU" or ""
+  elseif type == INSTALLED then
+    tree:add(f.answers, range)
+    return " of " .. name_of(TYPES, flags)
   elseif type == REGISTER then
     tree:add(f.host_sync, range)
   elseif type == ACTIVATE or type == CONNECT then

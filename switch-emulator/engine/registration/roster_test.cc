@@ -137,6 +137,8 @@ TEST(Roster, NamesMembersBehindTrunksDuringRegisterAndCountsThemAfterIt) {
   EXPECT_NE(roster.find(Ipv4(12)), nullptr);
   EXPECT_EQ(roster.size(), 6u);
   const std::size_t before = roster.allocated_bytes();
+  roster.begin(MrpType::kConnect);
+  EXPECT_NE(roster.find(Ipv4(12)), nullptr) << "its repeats name members, too";
   roster.begin(MrpType::kActivate);
   EXPECT_EQ(roster.find(Ipv4(12)), nullptr);
   EXPECT_NE(roster.find(Ipv4(2)), nullptr);
