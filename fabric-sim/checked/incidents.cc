@@ -249,6 +249,9 @@ wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& targ
   message.header.instance = 1;
   message.add({address(somebody.host), rnic::Qpn(1 + random_.below(20)),
                static_cast<std::uint8_t>(random_.below(8))});
+  constexpr std::array<std::uint16_t, 5> kMtus{0, 256, 700, 1024, 4096};
+  const std::uint16_t odd = message.header.flags;
+  if (odd % 2 == 1) message.path = wire::MrpPath{kMtus[odd / 2], odd};
   wire::UdpDatagram datagram;
   datagram.ethernet.destination = forger.gateway();
   // The first leader of an identifier owns it: that needs a leader, not a forger.
@@ -266,7 +269,9 @@ wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& targ
     datagram.udp.destination_port = target.control_port();
     if (random_.chance(0.7)) datagram.udp.source_port = plan_.topology.mrp_port;
   }
-  std::array<std::uint8_t, wire::MrpHeader::kSize + wire::MrpMember::kSize> bytes;
+  constexpr std::size_t kMost =
+      wire::MrpHeader::kSize + wire::MrpMember::kSize + wire::MrpPath::kSize;
+  std::array<std::uint8_t, kMost> bytes;
   wire::Frame frame;
   datagram.emit(frame, std::span(bytes).first(message.emit(bytes)));
   return frame;
