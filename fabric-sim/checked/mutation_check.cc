@@ -54,6 +54,7 @@ std::vector<Check> all_checks() {
       {"sender_ack_minimum", {&Plan::sender_groups}, kSenders},
       {"sender_nak_minimum", {&Plan::sender_groups}, kSenders},
       {"sender_unknown", {&Plan::incidents, &Plan::sender_groups}, kSenders},
+      {"least_path_mtu", {&Plan::sender_groups}, kSenders},
       {"sender_rewritten", {&Plan::incidents, &Plan::sender_groups}, kSenders},
       {"write_bounds", {&Plan::writes, &Plan::sender_groups}, kSenders},
   };
