@@ -19,7 +19,7 @@ MCST = bytes([198, 18, 0, 7])
 REJECT, UNREGISTER, GIVE_UP, CONFIRM, REPORT, HELLO, PUBLISH = 3, 5, 10, 2, 8, 13, 14
 
 
-def header(type_=1, length=20, version=2, flags=0):
+def header(type_=1, length=20, version=3, flags=0):
     return bytes([version, type_]) + b"".join(n.to_bytes(2, "big") for n in (flags, 3, 0, 1, length)) + MCST + bytes([0, 0, 0, 9])
 
 
@@ -77,7 +77,7 @@ class Registration(Dissector):
     def check_header(self, one, packet):
         for name in ("type", "flags", "epoch", "seq", "total", "length", "instance"):
             self.assertEqual(packet.number("mrp." + name), one[name], name)
-        self.assertEqual(packet.number("mrp.version"), 2)
+        self.assertEqual(packet.number("mrp.version"), 3)
         self.assertEqual(packet.one("mrp.mcst_id"), one["mcst_id"])
         self.assertEqual((packet.one("mrp.signature") or "").replace(":", ""), one["signature"])
         self.assertEqual(packet.number("mrp.start_psn"), None if one["type"] == HELLO else one["start_psn"])
@@ -145,7 +145,7 @@ class Malformed(Dissector):
     def test_reports_mistakes(self):
         for text, data, expert in [("too short", header()[:19], "short"), ("stated length is more than there is", header(length=24), "short"),
                                    ("stated length is less than a header", header(length=19), "short"),
-                                   ("another version", header(version=3), "bad_version"), ("no such type", header(type_=20), "bad_type"),
+                                   ("another version", header(version=2), "bad_version"), ("no such type", header(type_=21), "bad_type"),
                                    ("record without a length", datagram(bytes(4)), "bad_record"),
                                    ("record beyond the end", datagram(member(5)), "bad_record"),
                                    ("half a word", datagram(b"\1\4"), "bad_record"),
@@ -162,7 +162,7 @@ class Malformed(Dissector):
     def test_nothing_breaks_it(self):
         """3000 datagrams with bytes changed, cut or added; tshark's run() fails on errors in the script."""
         chance = random.Random(7)
-        base = [datagram(member(), member(), type_=t) for t in range(17)] + [datagram(bytes.fromhex("0207 0003") + bytes(24)),
+        base = [datagram(member(), member(), type_=t) for t in range(21)] + [datagram(bytes.fromhex("0207 0003") + bytes(24)),
                                                                           datagram(bytes.fromhex("0302 0000 0aff0001"), type_=HELLO)]
         made = []
         for _ in range(3000):
