@@ -24,7 +24,7 @@ from volumes import BLOCK, REPLICA, Volume, on_host
 WRITES = 200
 PAUSE_SECONDS = 40  # ten times a campaign's limit
 LEAST_SHARE = 0.2  # of a core: a process without rests takes more, also beside others
-HELLO, STATUS_REQUEST, DIGEST_REQUEST, OBSERVER, NONCE, TAG, DIGEST = 2, 7, 9, 2, 16, 20, 16  # replica/control/messages.h
+VERSION, HELLO, STATUS_REQUEST, DIGEST_REQUEST, OBSERVER, NONCE, TAG, DIGEST = 4, 2, 7, 9, 2, 16, 20, 16  # replica/control/messages.h
 RECORD_SLOT = 8192  # bytes of one of the record's two slots, in these volumes
 
 
@@ -319,7 +319,7 @@ class Volumes(unittest.TestCase):
                 def serve(listener=listener, text=text.encode()):
                     peer, _ = listener.accept()
                     with peer:
-                        for answer in (frame(challenge, b"ceph-vol" + struct.pack(">H", 3) + bytes(NONCE)), frame(welcome, geometry + bytes(TAG)),
+                        for answer in (frame(challenge, b"ceph-vol" + struct.pack(">H", VERSION) + bytes(NONCE)), frame(welcome, geometry + bytes(TAG)),
                                        frame(status, struct.pack(">H", len(text)) + text)):
                             peer.sendall(answer)
                             peer.recv(1 << 16)  # a whole request, or the end
@@ -379,7 +379,7 @@ class Volumes(unittest.TestCase):
             lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
             return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
-        hello = b"ceph-vol" + struct.pack(">HBHBB", 3, OBSERVER, 0, 0, 0) + bytes(NONCE + TAG)
+        hello = b"ceph-vol" + struct.pack(">HBHBB", VERSION, OBSERVER, 0, 0, 0) + bytes(NONCE + TAG)
         size, unit = 16 << 20, 512
         digests = frame(DIGEST_REQUEST, struct.pack(">QQI", 0, size, unit))
         with Volume(replicas=1, size="16M", options=("--block", "512")) as volume, socket.socket() as observer:
