@@ -4,7 +4,8 @@
 // A NIC repeats all packets from a lost one on, and they wait behind those under way. So a loss costs
 // as much as is under way, and more if the repeats overflow the queue. This window is at most half
 // of the packets between two losses: then the repeats take half of a link at most. It is a power of
-// two and follows slowly, because each change is sent to all members.
+// two and follows slowly, because each change is sent to all members. Random losses come at distances
+// from none to several means, so it grows only where losses have become much rarer.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +35,8 @@ class LossWindow {
 
  private:
   static constexpr std::uint32_t kNoLoss = 1 << 16;  // packets without a loss that count as no loss
-  static constexpr std::uint32_t kWeight = 2;
-  static constexpr std::uint32_t kGrows = 8;
+  static constexpr std::uint32_t kWeight = 4;
+  static constexpr std::uint32_t kGrows = 32;
 
   bool follow(std::uint32_t gap) {
     gap_ = gap;
