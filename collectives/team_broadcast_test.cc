@@ -63,6 +63,23 @@ TEST_F(Story, ALargeBroadcastGoesInThePiecesThatItsGroupTakes) {
   }
 }
 
+// Its receives are posted, and its NIC takes them.
+TEST_F(Story, ARankThatComputesStopsNoBroadcastInShortPieces) {
+  fake::Job job(3);
+  job.fabric.portion = 2;
+  expect_right_broadcasts(job, 3);
+  job.begin_all(0, 400, false);  // a unit of 200 pieces
+  job.look(2);
+  for (int i = 0; i < 1000 && job.result(0) == Code::kPending; ++i) {
+    job.look(0);
+    job.look(1);
+    job.move();
+  }
+  EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kPending));
+  ASSERT_TRUE(job.run());
+  EXPECT_TRUE(job.all_have_data());
+}
+
 // A rank passes the size of a small broadcast, and the others that of a large one.
 TEST_F(Story, ASetUpOfDifferentLanesEndsInTheSavedFunction) {
   fake::Job job(3);

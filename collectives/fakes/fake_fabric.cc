@@ -385,6 +385,7 @@ mcast_status_t mcast_recv(mcast_group_h group, void* memory, size_t size, mcast_
                           mcast_op_t* op) {
   if (!FabricCalls::knows(group)) return MCAST_ERR_INVALID;
   if (group->status < 0) return group->status;
+  if (group->receives.size() >= group->params.recv_depth) return MCAST_ERR_AGAIN;
   const Counting uncounted(false);
   group->receives.push_back({memory, size, op});
   return MCAST_INPROGRESS;

@@ -43,6 +43,7 @@ void BulkOperation::begin(const Call& call, Session& session) {
   const size_t most = parameters().bulk_piece;
   const size_t least = (most_bytes() >> kPieceBits) + 1;
   most_in_piece_ = lane_->portion() == 0 ? most : std::max(least, std::min(most, lane_->portion()));
+  list_.resize(std::max(list_.size(), std::min(pieces(), kPosted)));
   ready_.clear();
 }
 
@@ -137,8 +138,8 @@ Code BulkOperation::pack_or_post() {
 Code BulkOperation::post() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   Channel& channel = lane_->channel();
-  for (; started_ < pieces() && in_flight_ < kPosted && !failed_ && !mistaken_; ++started_) {
-    Piece& piece = list_[started_ % kPosted];
+  for (; started_ < pieces() && in_flight_ < list_.size() && !failed_ && !mistaken_; ++started_) {
+    Piece& piece = list_[started_ % list_.size()];
     piece.index = started_;
     piece.transfer.owner = this;
     piece.transfer.done = &BulkOperation::ended;

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <vector>
 
@@ -25,7 +24,7 @@ namespace cepheus::coll {
 class BulkOperation final : public Operation {
  public:
   // Pieces at a time, at most. A member that has posted all of them may leave the rest to its NIC.
-  static constexpr size_t kPosted = 64;
+  static constexpr size_t kPosted = TeamLane::kBulkReceives;
   // Of a piece's message: | unit: 16 | piece: 16 |
   static constexpr unsigned kPieceBits = 16;
   static size_t most_bytes() { return parameters().bulk_unit; }
@@ -85,9 +84,9 @@ class BulkOperation final : public Operation {
   Step step_ = Step::kPost;
   void* window_ = nullptr;
   size_t most_in_piece_ = 1;
-  std::array<Piece, kPosted> list_{};  // piece n at n modulo its size
-  size_t started_ = 0;                 // pieces posted
-  size_t complete_ = 0;                // ... of which the first ones are complete
+  std::vector<Piece> list_;  // piece n at n modulo its size; it has grown to the longest unit
+  size_t started_ = 0;       // pieces posted
+  size_t complete_ = 0;      // ... of which the first ones are complete
   size_t in_flight_ = 0;
   bool failed_ = false;
   bool mistaken_ = false;  // another message came than was meant
