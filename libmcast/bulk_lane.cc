@@ -66,7 +66,7 @@ Expected<void> BulkLane::write(Buffer& buffer, const RegionPlace& place,
   if (announcements_ != nullptr) {
     return fail(MCAST_ERR_INVALID, "a group with per_request has no regions: use mcast_write_to()");
   }
-  const bool is_in_parts = portion() != 0 && buffer.length() > portion();
+  const bool is_in_parts = buffer.length() > longest_part();
   if (is_in_parts && parts_under_way_ == kMostParts) {
     return fail(MCAST_ERR_AGAIN,
                 "as many parts of WRITEs as one group sends at once are under way: "
@@ -81,8 +81,8 @@ Expected<void> BulkLane::write(Buffer& buffer, const RegionPlace& place,
 
 bool BulkLane::post_parts() {
   while (parts_) {
-    const bool is_last = parts_->rest.length <= portion();
-    const Piece part{parts_->rest.address, std::min(parts_->rest.length, portion()),
+    const bool is_last = parts_->rest.length <= longest_part();
+    const Piece part{parts_->rest.address, std::min(parts_->rest.length, longest_part()),
                      parts_->rest.lkey};
     const std::uint64_t packets = packets_of(part.length);
     if (!engine_.window().admits(packets)) return true;
@@ -188,7 +188,7 @@ Expected<void> BulkLane::start_send(Buffer& buffer, mcast_op_t* op, Post&& post)
   }
   const bool is_in_parts = parts_under_way_ > before;
   if (!is_in_parts) engine_.on_send_posted(packets_of(length));
-  sends_[slot] = {op,      length, is_in_parts ? (length - 1) % portion() + 1 : length,
+  sends_[slot] = {op,      length, is_in_parts ? (length - 1) % longest_part() + 1 : length,
                   ++turn_, *piece, buffer.take_region()};
   return {};
 }

@@ -76,7 +76,7 @@ class BulkLane final : public Lane {
   // registers the buffer without the state lock, then calls again.
   Expected<void> send(Buffer& buffer, std::uint32_t imm, mcast_op_t* op);
   // The same, into members' regions. Without `imm` no receive completes at members. A WRITE longer
-  // than the window's portion goes in parts of that length, of which only the last has `imm`.
+  // than longest_part() goes in parts of that length, of which only the last has `imm`.
   Expected<void> write(Buffer& buffer, const RegionPlace& place, std::optional<std::uint32_t> imm,
                        mcast_op_t* op);
   // The same, into one of the `targets` at each member. A packet before the WRITE announces them.
@@ -95,6 +95,11 @@ class BulkLane final : public Lane {
   std::size_t portion() const {
     return engine_.window().portion() * std::size_t{engine_.path_mtu()};
   }
+  // Of a WRITE's work request.
+  std::size_t longest_part() const {
+    const std::uint32_t packets = engine_.window().longest_part();
+    return packets == 0 ? max_message() : packets * std::size_t{engine_.path_mtu()};
+  }
   // Parts under way, beside the send depth. Two of the longest do not fill a large window.
   static constexpr std::uint32_t kMostParts = 8;
 
@@ -102,7 +107,7 @@ class BulkLane final : public Lane {
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return device_.max_message(); }
   std::size_t sent_length(std::uint32_t slot) const override {
-    return slot == WorkId::kPart ? portion() : sends_[slot].last;
+    return slot == WorkId::kPart ? longest_part() : sends_[slot].last;
   }
   bool post_again(std::uint32_t slot) override;
 

@@ -30,6 +30,11 @@ NicTiming timing_of(const ContextConfig& config, const Device& device,
   return own ? NicTiming(timing, own->latest, own->ignores_code) : timing;
 }
 
+std::uint32_t nic_window_of(const Device& device, const ControlChannel& channel) {
+  if (channel.stores_in_process()) return device.window();
+  return nic_window(make_of(device.name(), device.vendor_id()));
+}
+
 ControlPlaneConfig control_plane_config(const ContextConfig& config, const Device& device,
                                         const NicTiming& timing) {
   std::random_device random;
@@ -71,6 +76,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       device_(std::move(device)),
       queues_(*device_, state_mutex_),
       timing_(timing_of(config, *device_, *channel)),
+      nic_window_(nic_window_of(*device_, *channel)),
       stores_in_process_(channel->stores_in_process()),
       control_plane_(control_plane_config(config, *device_, timing_), std::move(channel)),
       eager_budget_(config.max_eager_memory),
@@ -109,6 +115,7 @@ Facilities Context::facilities() {
           timing_.timers(),
           sender_time_limit(),
           receiver_time_limit(config_.progress_timeout),
+          nic_window_,
           control_plane_.control_port()};
 }
 

@@ -137,6 +137,7 @@ class Context {
   std::mutex state_mutex_;
   CompletionQueues queues_;
   const NicTiming timing_;
+  const std::uint32_t nic_window_;  // see SendWindow
   const bool stores_in_process_;
 
   // Under the state lock:

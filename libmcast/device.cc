@@ -184,13 +184,21 @@ std::uint32_t Device::path_mtu() const {
 }
 
 std::optional<Device::Repeats> Device::repeats(std::uint8_t ack_timeout) const {
-  // nic-emulator/verbs/device/repeats.h
+  // nic-emulator/verbs/device/own_manners.h
   using Query = std::int64_t(ibv_context*, unsigned, int*);
   auto* const call = reinterpret_cast<Query*>(dlsym(RTLD_DEFAULT, "cepheus_roce_latest_repeat"));
   int ignores_code = 0;
   const std::int64_t us = call != nullptr ? call(context_.get(), ack_timeout, &ignores_code) : -1;
   if (us < 0) return std::nullopt;
   return Repeats{std::chrono::microseconds(us), ignores_code != 0};
+}
+
+std::uint32_t Device::window() const {
+  // nic-emulator/verbs/device/own_manners.h
+  using Query = std::int64_t(ibv_context*);
+  auto* const call = reinterpret_cast<Query*>(dlsym(RTLD_DEFAULT, "cepheus_roce_window"));
+  const std::int64_t packets = call != nullptr ? call(context_.get()) : 0;
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(0, packets));
 }
 
 bool Device::is_up() const {

@@ -92,6 +92,8 @@ class Device {
     bool ignores_code;
   };
   std::optional<Repeats> repeats(std::uint8_t ack_timeout) const;
+  // Packets that a queue pair has under way at most. 0: only an emulated NIC reports that.
+  std::uint32_t window() const;
   bool is_up() const;                       // queries the port
   std::uint64_t registered_bytes() const {  // in regions that were registered here
     return registered_bytes_.load(std::memory_order_relaxed);

@@ -391,6 +391,7 @@ EXPORTED std::int64_t cepheus_roce_latest_repeat(ibv_context*, unsigned, int* ig
   *ignores_code = 0;
   return Device::instance().latest_repeat;
 }
+EXPORTED std::int64_t cepheus_roce_window(ibv_context*) { return Device::instance().window; }
 EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
   Device::instance().note_call("memory");
   --Device::instance().regions;

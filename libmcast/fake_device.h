@@ -82,6 +82,7 @@ class Device {
   std::function<void(const std::string& call)> on_call;
   // Of an emulated NIC with the manners of another make, in microseconds; -1: the NIC's own.
   std::int64_t latest_repeat = -1;
+  std::int64_t window = 0;              // packets that a queue pair has under way; 0: any number
   int opened = 0;                       // contexts that are open
   std::size_t regions = 0;              // registered
   std::vector<unsigned> registrations;  // access of each, whether it still is or not

@@ -57,7 +57,8 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
                       static_cast<std::uint16_t>(facilities.device.path_mtu()),
                       config.sender_group,
                       facilities.sender_time_limit,
-                      facilities.receiver_time_limit}),
+                      facilities.receiver_time_limit,
+                      facilities.nic_window}),
       regions_(facilities.device, config.same_key),
       pair_(std::move(pair)) {}
 
@@ -182,7 +183,7 @@ std::size_t Group::most_at_once() const {
                                (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * engine_.path_mtu());
 }
 
-// A bulk message is at most as long as the window; WRITEs go in parts.
+// A bulk message is at most as long as the window, unless the NIC keeps to it; WRITEs go in parts.
 std::size_t Group::max_message() const {
   const std::size_t longest = engine_.window().longest();
   if (!bulk_ || longest == 0) return most_at_once();
@@ -203,9 +204,8 @@ Expected<void> Group::check_window(std::size_t length, Sending kind) const {
                                               " bytes: " + why + std::to_string(most) +
                                               " at most (mcast_group_query), send it in parts");
   }
-  const std::size_t first = kind == Sending::kInParts && bulk_->portion() > 0
-                                ? std::min(length, bulk_->portion())
-                                : length;
+  const std::size_t first =
+      kind == Sending::kInParts ? std::min(length, bulk_->longest_part()) : length;
   if (window.admits(packets_of(first))) return {};
   return mcast::fail(MCAST_ERR_AGAIN, std::to_string(window.limit()) +
                                           " packets may be under way, which a queue on the way "

@@ -39,6 +39,7 @@ struct Facilities {
   MemoryBudget& eager_budget;
   Timers timers;
   wire::Duration sender_time_limit, receiver_time_limit;
+  std::uint32_t nic_window;    // see SendWindow
   std::uint16_t control_port;  // where this process takes registration datagrams
 };
 

@@ -254,6 +254,28 @@ TEST_F(NarrowWay, RefusesAMessageThatIsLongerAndNamesTheLimit) {
   drop();  // before the operation goes
 }
 
+// The data moves while the program makes no calls.
+TEST_F(NarrowWay, GetsAllAtOnceFromANicThatKeepsToIt) {
+  device_.window = kWindow;
+  open({});
+  make(MCAST_LANE_BULK);
+  become_active(kWindow);
+  EXPECT_EQ(attr().portion, 2 * 1024u) << "all members have the same portion";
+  EXPECT_EQ(attr().max_message, device_.max_message);
+  Op sent, written, third;
+  EXPECT_EQ(send(16 * 1024, sent), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_write(group_, memory_.data(), 16 * 1024, nullptr, 7, 0, nullptr, &written),
+            MCAST_INPROGRESS);
+  ASSERT_EQ(pair().sends.size(), 2u);
+  EXPECT_EQ(pair().sends.back().length, 16 * 1024u);
+  inject_window(wire::MrpType::kRefresh, kWindow - 1);
+  EXPECT_EQ(send(1, third), MCAST_ERR_AGAIN);
+  complete();
+  complete();
+  EXPECT_EQ(send(1, third), MCAST_INPROGRESS);
+  drop();
+}
+
 TEST_F(NarrowWay, TakesEagerMessagesOneByOne) {
   make(MCAST_LANE_EAGER);
   become_active(1);

@@ -1,5 +1,6 @@
 // How the makes of NICs keep time: the time-out code of their queue pairs, and how late they repeat
-// a packet. A group's limits follow from it (docs/protocol.md, "Timers of the hosts").
+// a packet. A group's limits follow from it (docs/protocol.md, "Timers of the hosts"). Also how many
+// packets they send ahead.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +32,14 @@ constexpr wire::Duration retry_time(Timers timers) {
 
 // kIrdma: Intel's hardware. Its driver ignores the time-out code (irdma_modify_qp_roce).
 enum class NicMake : std::uint8_t { kEmulated, kSoftRoce, kIrdma, kHardware };
+
+// Packets that a queue pair has under way at most, whatever is posted; 0: no limit is known.
+// rdma_rxe's (RXE_MAX_UNACKED_PSNS) and irdma's (roce_cwnd) are in their drivers' sources. The
+// emulated NIC's depends on its make (Device::window).
+constexpr std::uint32_t nic_window(NicMake make) {
+  if (make == NicMake::kSoftRoce) return 129;
+  return make == NicMake::kIrdma ? 1024 : 0;
+}
 
 // A link that is down for less than this ends no group: 1 to 2 s is a usual flap.
 inline constexpr wire::Duration kLinkOutage = std::chrono::seconds(2);

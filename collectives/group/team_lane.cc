@@ -103,11 +103,8 @@ void TeamLane::make_group(MemberRecord& record) {
     params.max_eager = max_eager_;
     // MPI must not complete a root's send while a late or disconnected rank lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
-    if (kind_ == MCAST_LANE_EAGER) {
-      params.recv_depth = params.send_depth = eager_depth(transport.groups() - 1);
-    } else {
-      params.recv_depth = kBulkReceives;  // the window bounds sends
-    }
+    params.recv_depth = params.send_depth =
+        kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : kBulkDepth;
     on_own_stack([&] {
       std::lock_guard<std::mutex> guard(transport.mutex());
       channel_ = transport.open_channel(params, arrival_, arrival_arg_, status);

@@ -52,8 +52,9 @@ class TeamLane {
 
   // `again`: the fabric may serve now though it did not before.
   static constexpr unsigned kMaxEagerDepth = 64;  // buffers of an eager lane each way
-  // A unit of 64 MiB in pieces of 64 packets of 4 KiB: so a member that computes stops no others.
-  static constexpr unsigned kBulkReceives = 256;
+  // A unit of 64 MiB in pieces of 64 packets of 4 KiB, each way: so a member that computes stops no
+  // others, and a NIC that limits its packets by itself gets all of them.
+  static constexpr unsigned kBulkDepth = 256;
   TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
       : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
   ~TeamLane() { destroy(); }

@@ -24,7 +24,7 @@ namespace cepheus::coll {
 class BulkOperation final : public Operation {
  public:
   // Pieces at a time, at most. A member that has posted all of them may leave the rest to its NIC.
-  static constexpr size_t kPosted = TeamLane::kBulkReceives;
+  static constexpr size_t kPosted = TeamLane::kBulkDepth;
   // Of a piece's message: | unit: 16 | piece: 16 |
   static constexpr unsigned kPieceBits = 16;
   static size_t most_bytes() { return parameters().bulk_unit; }

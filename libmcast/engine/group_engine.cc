@@ -14,6 +14,7 @@ GroupEngine::GroupEngine(GroupPort& port, const Config& config)
     : port_(port),
       config_(config),
       path_mtu_(config.path_mtu),
+      window_(config.nic_window),
       watchdog_(config.sender_time_limit) {
   if (is_sender_group()) {
     role_ = std::make_unique<ReceiverRole>(*this);

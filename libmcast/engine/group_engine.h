@@ -78,6 +78,7 @@ class GroupEngine {
     std::uint16_t path_mtu = 0;  // the largest of its device, bytes; 0: no limit is known
     bool is_sender_group = false;
     wire::Duration sender_time_limit{}, receiver_time_limit{};
+    std::uint32_t nic_window = 0;  // see SendWindow
     wire::Duration sender_lives = wire::times::kSenderLives;
     wire::Duration requests_after = wire::times::kSenderRequests;  // if its sends have not moved
     Presence::Pace presence = {};                                  // ... or it waits for data

@@ -6,6 +6,9 @@
 // message at the latest. So a portion is at most half of the window: one is under way while another
 // is acknowledged. It has at most kLongestPortion packets, because losses make later windows small.
 // Without a number there is no limit.
+//
+// A NIC that limits its packets by itself, to no more than the switches' number, gets everything at
+// once: it goes on while the program computes.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +18,26 @@ namespace cepheus::mcast {
 
 class SendWindow {
  public:
+  // `of_nic`: packets that the NIC has under way at most, whatever is posted; 0: no limit is known.
+  explicit SendWindow(std::uint32_t of_nic = 0) : of_nic_(of_nic) {}
+
   // By ACTIVATE. 0: no limit is known.
   void open(std::uint32_t packets) { first_ = limit_ = packets; }
   void renew(std::uint32_t packets) { limit_ = packets; }
 
-  // Packets of the longest message, and of messages that keep the way busy; 0: any number.
-  std::uint32_t longest() const { return first_; }
+  // Packets of messages that keep the way busy, alike for all NICs; 0: any number.
   std::uint32_t portion() const {
     return first_ == 0 ? 0 : std::clamp(first_ / 2, 1u, kLongestPortion);
   }
+  // Of the longest message, and of the longest work request of a WRITE; 0: any number.
+  std::uint32_t longest() const { return is_kept_by_nic(first_) ? 0 : first_; }
+  std::uint32_t longest_part() const { return is_kept_by_nic(first_) ? 0 : portion(); }
   std::uint32_t limit() const { return limit_; }
 
   // A message of `packets` may be posted now. One may always be: the first number set its length.
   bool admits(std::uint64_t packets) const {
-    return limit_ == 0 || under_way_ == 0 || under_way_ + packets <= limit_;
+    return limit_ == 0 || is_kept_by_nic(limit_) || under_way_ == 0 ||
+           under_way_ + packets <= limit_;
   }
   void posted(std::uint64_t packets) { under_way_ += packets; }
   void ended(std::uint64_t packets) { under_way_ -= std::min(packets, under_way_); }
@@ -37,8 +46,11 @@ class SendWindow {
  private:
   static constexpr std::uint32_t kLongestPortion = 64;  // packets
 
+  bool is_kept_by_nic(std::uint32_t limit) const { return of_nic_ != 0 && of_nic_ <= limit; }
+
+  std::uint32_t of_nic_;
   std::uint32_t first_ = 0, limit_ = 0;
-  std::uint64_t under_way_ = 0;
+  std::uint64_t under_way_ = 0;  // posted, and not ended
 };
 
 }  // namespace cepheus::mcast

@@ -46,6 +46,22 @@ TEST(SendWindow, HasPortionsForAWayThatLosesPackets) {
   EXPECT_EQ(window.longest(), 505u);
 }
 
+// As rdma_rxe and the emulated NIC do, whatever is posted.
+TEST(SendWindow, LeavesTheLimitToANicThatKeepsIt) {
+  SendWindow window(512);
+  window.open(512);
+  EXPECT_EQ(window.portion(), 64u) << "as at members with other NICs";
+  EXPECT_EQ(window.longest(), 0u);
+  EXPECT_EQ(window.longest_part(), 0u);
+  window.posted(1'000'000);
+  EXPECT_TRUE(window.admits(1'000'000));
+  window.renew(511);
+  EXPECT_FALSE(window.admits(1));
+  window.open(511);
+  EXPECT_EQ(window.longest(), 511u);
+  EXPECT_EQ(window.longest_part(), 64u);
+}
+
 TEST(SendWindow, OfOnePacketAdmitsOnePacket) {
   SendWindow window;
   window.open(1);

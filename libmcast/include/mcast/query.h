@@ -58,7 +58,8 @@ typedef struct mcast_group_attr {
   uint16_t epoch;   /* of mcst_id */
   uint32_t members; /* leader: members without the evicted ones; others: 0 */
   int is_leader;
-  size_t max_message; /* bytes: max_eager, or the largest of device, path MTU and window */
+  size_t max_message; /* bytes: max_eager, or the largest of device, path MTU and window. A NIC
+                       * that limits its packets by itself is not limited by the window. */
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member */
   unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */

@@ -6,7 +6,7 @@
 
 #include "nic-emulator/engine/ack_timeout.h"
 #include "nic-emulator/verbs/device/environment.h"
-#include "nic-emulator/verbs/device/repeats.h"
+#include "nic-emulator/verbs/device/own_manners.h"
 #include "nic-emulator/verbs/next_library.h"
 #include "nic-emulator/verbs/queues/extended.h"
 #include "nic-emulator/verbs/queues/qp_attributes.h"
@@ -220,6 +220,11 @@ CEPHEUS_EXPORT int64_t cepheus_roce_latest_repeat(ibv_context* context, unsigned
   const auto code = static_cast<std::uint8_t>(timeout_code & 31);
   const auto latest = cepheus::rnic::latest_repeat(nic, code);
   return std::chrono::ceil<std::chrono::microseconds>(latest).count();
+}
+
+CEPHEUS_EXPORT int64_t cepheus_roce_window(ibv_context* context) {
+  if (!is_ours(context)) return -1;
+  return Context::of(context).nic().config().window_packets;
 }
 
 CEPHEUS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port,
