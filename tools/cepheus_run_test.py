@@ -20,7 +20,9 @@ TIME_LIMIT = 60
 
 # A fake cepheus-switch: writes its arguments, reports ready, answers "status", ends at SIGTERM.
 SWITCH = r"""#!/usr/bin/python3
-import json, os, signal, socket, struct, sys, threading
+import json, os, signal, socket, sys, threading
+sys.path.insert(0, os.environ["FAKE_TOOLS"])
+import handshake
 arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 with open(os.environ["FAKE_NOTES"] + "/switch.json", "w") as notes:
     json.dump({"pid": os.getpid(), "arguments": arguments}, notes)
@@ -43,14 +45,11 @@ def serve():
     while True:
         launcher, _ = attach.accept()
         launchers.append(launcher)
-        wanted = launcher.recv(65536)
-        magic, version, kind, number = struct.unpack_from("=IHHQ", wanted)
-        assert (magic, version, kind) == (0x43455048, 3, 2), wanted
+        number, names = handshake.hosts_wanted(launcher.recv(65536))
         if os.environ.get("FAKE_SWITCH") == "full":
-            launcher.send(struct.pack("=IHH256s", magic, version, 3, b"2 free hosts are wanted") + bytes(120))
+            launcher.send(handshake.refusal("2 free hosts are wanted"))
         else:
-            names = wanted[16:].decode() or ",".join(f"h{i}" for i in range(number or count))
-            launcher.send(struct.pack("=IHHQ", magic, version, 0, 0xABC) + names.encode())
+            launcher.send(handshake.hosts_reserved(names or ",".join(f"h{i}" for i in range(number or count))))
 threading.Thread(target=serve, daemon=True).start()
 os.write(int(arguments["--ready-fd"]), b"ready\n")
 while True:
@@ -95,7 +94,7 @@ class Running(unittest.TestCase):
             path.chmod(0o755)
         (self.root / "bin/mpirun.openmpi").symlink_to("orterun")  # as Open MPI 4 has it
         self.env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "CEPHEUS_BUILD": str(self.root), "TMPDIR": f"{self.root}/tmp",
-                    "FAKE_NOTES": f"{self.root}/notes"}
+                    "FAKE_NOTES": f"{self.root}/notes", "FAKE_TOOLS": str(pathlib.Path(__file__).resolve().parent)}
 
     def start(self, *words, start_new_session=False, preexec_fn=None, stdin=subprocess.DEVNULL, **env):
         return subprocess.Popen([sys.executable, SCRIPT, *words], env={**self.env, **env}, text=True, stdin=stdin, preexec_fn=preexec_fn,

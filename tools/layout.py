@@ -16,7 +16,7 @@ class Layout:
         self.components = libraries / "openmpi"
         self.mpich = libraries / "mpich/libcepheus-mpi.so"
         self.fabric_test_pair = libraries / "fabric-test-pair"
-        self.fabric_test = root / "share/cepheus/fabric-test/fabric_test.py"
+        self.fabric_test = root / "share/cepheus/fabric-test/command.py"
         self.openmpi = libraries / "openmpi/libcepheus-mpi.so"
 
 

@@ -19,12 +19,12 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from connections_test import NO_TAG, TYPE_READY, frame, hello  # noqa: E402
-from harness import BUILD, star  # noqa: E402
+from harness import BUILD, star  # noqa: E402  it extends the path for the next imports
+import handshake  # noqa: E402
 from live import TIME_LIMIT, Lines, private_kib, wait_until  # noqa: E402
 from switch_process import Switch  # noqa: E402
 from volume_process import Replica  # noqa: E402
 
-GRANTED, TAKEN, COME_AGAIN = 0, 3, 5  # switch-emulator/ports/handshake.h
 SECONDS = 10  # for one message of a stranger
 WARM_UP = 300  # strangers before the measurement: a daemon may keep memory for later ones
 SLACK_KIB = 4096  # an allocator keeps that much; with 1000 strangers a leak of 4 KiB each is more
@@ -214,9 +214,6 @@ class Daemons:
     def of_switch(self):
         ctl, path = [self.bin / "cepheusctl", "--fabric", self.switch.socket], self.switch.socket
 
-        def hello_as(host):  # switch-emulator/ports/handshake.cc
-            return struct.pack("=IHHQ64s", 0x43455048, 3, 0, 0, host)
-
         def attach_once():  # the replica has h1
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as host:
                 host.settimeout(TIME_LIMIT)
@@ -224,16 +221,16 @@ class Daemons:
                     host.connect(path)
                 except BlockingIOError:  # the listener's queue is full; with a time limit connect() does not wait
                     return False
-                host.send(hello_as(b"h2"))
-                status = struct.unpack("=H", host.recv(8)[-2:])[0]
-                if status not in (GRANTED, TAKEN, COME_AGAIN):  # a stranger may still have it
+                host.send(handshake.attach_request(b"h2"))
+                status = handshake.status_of(host.recv(handshake.HEAD.size))
+                if status not in (handshake.GRANTED, handshake.TAKEN, handshake.AGAIN):  # a stranger may still have it
                     raise RuntimeError(f"a host was not granted its port: status {status}")
-                return status == GRANTED
+                return status == handshake.GRANTED
 
         def attach_one():
             wait_until(attach_once, "a host's port")
 
-        attach = Gate("cepheus-switch, attach", self.switch.pid, path, [hello_as(b"h0")], attach_one, socket.SOCK_SEQPACKET)
+        attach = Gate("cepheus-switch, attach", self.switch.pid, path, [handshake.attach_request(b"h0")], attach_one, socket.SOCK_SEQPACKET)
         command = Gate("cepheus-switch, commands", self.switch.pid, path + ".ctl", [b'{"ask": "status"}\n'], lambda: run(*ctl, "ports"))
         return [attach, command]
 

@@ -7,8 +7,8 @@ import socket
 import struct
 import time
 
-from probe import HEADER, TAG_BYTES, VERSION
-
+VERSION, TAG_BYTES = 3, 20
+HEADER = struct.Struct("!BBHHHHH4sI")
 REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, CONNECT = 1, 2, 3, 4, 5, 20
 HOST_SYNC, LOSS_ENDS = 0x8000, 0x4000
 MEMBER_FAILED = 7  # of REASONS
@@ -21,6 +21,14 @@ REASONS = ("none", "table full", "no route to a member: is it listed and attache
            "a write outside a member's regions", "another write mode than the switches have", "the switches serve no sender groups",
            "a packet is too long for a port on the way")
 RESEND_SECONDS, TRIES = 0.3, 20
+
+
+def datagram(kind, flags, epoch, number, group, instance, records, source, key):
+    """A message's bytes, signed if the fabric has a key."""
+    message = HEADER.pack(VERSION, kind, flags, epoch, number, 1, HEADER.size + len(records), socket.inet_aton(group), instance) + records
+    if key is not None:
+        message += hmac.new(key, socket.inet_aton(source) + message, hashlib.sha256).digest()[:TAG_BYTES]
+    return message
 
 
 def start_psn(group, epoch):
@@ -67,9 +75,7 @@ class Control:
         body = b"".join(member.emit() for member in members)
         if mtu is not None:
             body += PATH.pack(PATH_TYPE, PATH.size // 4, mtu, 0)
-        message = HEADER.pack(VERSION, kind, flags, epoch, 0, 1, HEADER.size + len(body), socket.inet_aton(group), instance) + body
-        if self.key is not None:
-            message += hmac.new(self.key, socket.inet_aton(self.source) + message, hashlib.sha256).digest()[:TAG_BYTES]
+        message = datagram(kind, flags, group=group, epoch=epoch, number=0, instance=instance, records=body, source=self.source, key=self.key)
         self.socket.send(group, self.port, message)
 
     def receive(self, seconds):

@@ -2,21 +2,19 @@
 
 import contextlib
 import ctypes
-import hashlib
-import hmac
 import os
 import socket
 import struct
 import time
 
+import mrp
 from sockets import IP_UDP, LARGEST
 
-VERSION, PROBE, PROBED = 3, 18, 19
-HEADER, RECORD = struct.Struct("!BBHHHHH4sI"), struct.Struct("!BBHHHBBH6sHQHHBBHI")
+PROBE, PROBED = 18, 19
+HEADER, RECORD = mrp.HEADER, struct.Struct("!BBHHHBBH6sHQHHBBHI")
 ORDER = struct.Struct("!BBBBHHIIIIIIBBH")
 REPORT = ("done", "repeat_us", "nak_us", "packets", "repeats", "naks", "lost", "fill", "tos", "rnrs")
 SIZE = HEADER.size + RECORD.size
-TAG_BYTES = 20
 FROM_SWITCH = 1
 UNTAGGED = 0xFFFF
 # Bits of `doubts`.
@@ -87,12 +85,9 @@ class Prober:
         """
         self.number = (self.number + 1) & 0xFFFF
         record = b"" if order is None else ORDER.pack(7, ORDER.size // 4, order[0], 0, order[1], *[0] * 10)
-        header = HEADER.pack(VERSION, PROBE, flags, epoch, self.number, 1, SIZE + len(record), socket.inet_aton(self.group), instance)
         reply_port = 0 if to_sender else self.back.port
         sight = RECORD.pack(6, RECORD.size // 4, reply_port, max(0, answer - IP_UDP), 0, 0, 0, 0, bytes(6), *[0] * 8)
-        message = header + sight + record
-        if self.key is not None:
-            message += hmac.new(self.key, socket.inet_aton(self.source) + message, hashlib.sha256).digest()[:TAG_BYTES]
+        message = mrp.datagram(PROBE, flags, epoch, self.number, self.group, instance, sight + record, self.source, self.key)
         return message.ljust(length - IP_UDP, b"\0")
 
     def send(self, payload, tos=0, roce=False):

@@ -18,7 +18,7 @@ import recipe
 FILES = {
     "": """BIN(cepheus) BIN(cepheus-cmd) BIN(cepheus-replica) SHARED(mcast) SHARED(cepheus-volume) SHARED(cepheus-connections)
         lib/pkgconfig/mcast.pc lib/nbdkit/plugins/nbdkit-cepheus-plugin.so lib/systemd/system/cepheus-cmd.service
-        lib/cepheus/fabric-test-pair share/cepheus/fabric-test/box.py share/cepheus/fabric-test/fabric_test.py
+        lib/cepheus/fabric-test-pair share/cepheus/fabric-test/box.py share/cepheus/fabric-test/command.py
         share/cepheus/fabric-test/helper.py share/cepheus/fabric-test/mrp.py share/cepheus/fabric-test/pair.py
         share/cepheus/fabric-test/peer.py share/cepheus/fabric-test/probe.py share/cepheus/fabric-test/sockets.py
         share/cepheus/fabric-test/steps.py share/cepheus/fabric-test/way.py share/cepheus/modulefiles/cepheus/VERSION include/cepheus/connections.h include/cepheus/volume.h""",
