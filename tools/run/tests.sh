@@ -8,8 +8,17 @@ build_for_tests() {  # TARGETS...
 # The names of the tests that ctest chooses by these arguments, and with --packages the packages that they run programs of.
 chosen() { /usr/bin/python3 -B tools/run/chosen.py "$build" "$@"; }
 
-# Tests outside the short suite are long, or need one of these: a virtual machine, Slurm, Prometheus, a browser, HPL's libraries.
-readonly only_with_all='^(long|needs-(qemu-system-x86|slurm-wlm|prometheus|chromium|libopenblas-serial-dev))$'
+# The short suite shows each mechanism once in about twelve minutes, packages and compiling included. Outside of it are tests
+# that need one of these packages, large ones or for one test each ...
+readonly only_with_all='^needs-(chromium|clang-format|debhelper|environment-modules|gnuplot-nox|libopenblas-serial-dev|mpich|perftest|prometheus|python3-pyverbs|python3-scapy|qemu-system-x86|slurm-wlm|tshark|ucx-utils|valgrind)$'
+# ... and those that run for more than a quarter of a minute, or need parts that no other test builds.
+long_tests=(
+  e2e_connections e2e_demo e2e_live_fault e2e_lost_member e2e_old_kernel e2e_preload e2e_programs e2e_record e2e_safeguard e2e_soak
+  e2e_volume e2e_web fabric_test hostile libmcast_e2e onearmed                  # live fabrics
+  fabric_sim_checked fabric_sim_core fabric_sim_experiments             # tests of the simulator; its seeds are short
+  completion man systemd_units                                          # all that is installed
+)
+readonly left_out_by_name="^($(IFS='|'; printf '%s' "${long_tests[*]}"))_test\$"
 
 run_ctest() {  # LOG CTEST ARGUMENTS...
   local log=$1
@@ -24,9 +33,9 @@ usage: ./run test                      run the short suite: every mechanism, end
        ./run test --all                run every test, and every fuzzer for 15 s
        ./run test CTEST ARGUMENTS      run only those tests: -R NAME, -L unit, --rerun-failed
 
-Each installs and builds only the needs of its tests. The short suite has no long lists, and needs no virtual machine,
-Slurm, Prometheus, browser or HPL; its summary names the tests that it leaves out. As another user than root, --all
-skips the virtual machine and the browser if their packages are missing.
+Each installs and builds only the needs of its tests. The short suite takes about twelve minutes on two cores, packages
+and compiling included; its summary names the tests that it leaves out. As another user than root, --all skips the virtual
+machine and the browser if their packages are missing.
 TEXT
 }
 test_command() {
@@ -36,7 +45,7 @@ test_command() {
     all=yes
     arguments=()
   elif ((!$#)); then
-    arguments=(-LE "$only_with_all")
+    arguments=(-LE "$only_with_all" -E "$left_out_by_name")
   fi
   need "${packages[@]}" "${test_packages[@]}"
   configure_dev
