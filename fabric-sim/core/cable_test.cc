@@ -96,29 +96,6 @@ TEST_F(CableTest, DistinguishesPacketsOfQueuePairsFromOtherFrames) {
   EXPECT_FALSE(cable.carries_roce()) << "arrived frames are no longer under way";
 }
 
-TEST_F(CableTest, GivesTheBufferOfALostFrameBack) {
-  net::LinkConfig link;
-  link.loss = 1;
-  Cable cable = make(link);
-  cable.send(simulator_.now(), packet());
-  simulator_.run();
-  EXPECT_TRUE(sink_.times.empty());
-  EXPECT_EQ(cable.link_counters().dropped_loss, 1u);
-  EXPECT_TRUE(cable.is_balanced());
-  EXPECT_EQ(pool_.in_use(), 0u);
-}
-
-TEST_F(CableTest, DeliversBothCopiesOfADuplicate) {
-  net::LinkConfig link;
-  link.duplicate = 1;
-  Cable cable = make(link);
-  cable.send(simulator_.now(), packet());
-  simulator_.run();
-  EXPECT_EQ(sink_.times.size(), 2u);
-  EXPECT_TRUE(cable.is_balanced());
-  EXPECT_EQ(pool_.in_use(), 0u);
-}
-
 TEST_F(CableTest, DamageFailsTheIcrcAndLeavesTheOriginalAlone) {
   net::LinkConfig link;
   link.corrupt = 1;
@@ -176,20 +153,6 @@ net::LinkConfig slow_marking_link() {
   return link;
 }
 
-TEST_F(CableTest, QueueMarksCapableFramesWhileItIsLong) {
-  Cable cable = make(slow_marking_link());
-  cable.add_queue(nullptr);
-  // The first is sent at once, the second waits behind an empty queue.
-  for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet(wire::Ecn::kEct0));
-  cable.send(simulator_.now(), packet());
-  simulator_.run();
-  EXPECT_EQ(sink_.marked, (std::vector<bool>{false, false, true, true, false}));
-  EXPECT_EQ(std::count(sink_.icrc_right.begin(), sink_.icrc_right.end(), false), 0);
-  EXPECT_EQ(cable.queue_counters().marked, 2u);
-  EXPECT_TRUE(cable.is_balanced());
-  EXPECT_EQ(pool_.in_use(), 0u);
-}
-
 TEST_F(CableTest, QueueSendsAtTheLinksRateAndNotificationsFirst) {
   Cable cable = make(slow_marking_link());
   cable.add_queue(nullptr);
@@ -206,19 +169,6 @@ TEST_F(CableTest, QueueSendsAtTheLinksRateAndNotificationsFirst) {
   EXPECT_EQ(sink_.times, (std::vector{start + data, start + data + cnp, start + 2 * data + cnp,
                                       start + 3 * data + cnp}));
   EXPECT_EQ(cable.queue_counters().high_water, 2 * packet_bytes() + notification().size());
-}
-
-TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
-  net::LinkConfig link = slow_marking_link();
-  link.queue_bytes = 2 * packet_bytes();
-  Cable cable = make(link);
-  cable.add_queue(nullptr);
-  for (int i = 0; i < 5; ++i) cable.send(simulator_.now(), packet());
-  simulator_.run();
-  EXPECT_EQ(sink_.times.size(), 3u) << "one on its way, two waiting";
-  EXPECT_EQ(cable.link_counters().dropped_queue_full, 2u);
-  EXPECT_TRUE(cable.is_balanced());
-  EXPECT_EQ(pool_.in_use(), 0u);
 }
 
 TEST_F(CableTest, FramesThatWaitForACutCableAreDroppedAndCounted) {

@@ -25,25 +25,6 @@ class Recorder : public Actor {
   std::vector<Duration> times;
 };
 
-TEST(Simulator, CallsActorsInTheOrderOfTime) {
-  Simulator simulator(100);
-  Recorder recorder;
-  simulator.schedule(at(30us), recorder, 3);
-  simulator.schedule(at(10us), recorder, 1);
-  simulator.schedule(at(20us), recorder, 2);
-  EXPECT_EQ(simulator.run(), Simulator::End::kIdle);
-  EXPECT_THAT(recorder.whats, ElementsAre(1, 2, 3));
-  EXPECT_THAT(recorder.times, ElementsAre(10us, 20us, 30us));
-}
-
-TEST(Simulator, KeepsTheOrderOfRequestsAmongEqualInstants) {
-  Simulator simulator(1000);
-  Recorder recorder;
-  for (std::uint64_t i = 0; i < 100; ++i) simulator.schedule(at(5us), recorder, i);
-  simulator.run();
-  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.whats[i], i);
-}
-
 // For any distances and any requests of actors during the run: near and far events have one order.
 TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
   struct Wanderer final : Actor {
