@@ -170,18 +170,6 @@ TEST_F(Fetch, ResponsesInReverseOrderDoNotSpendTheLastRetry) {
   EXPECT_THAT(hosts.a.statuses(), Each(WcStatus::kSuccess));
 }
 
-TEST_F(Fetch, AnAckBehindALostResultDoesNotCompleteTheRead) {
-  b_.receive(7, 0x50000, 100);
-  a_.read(1, kResult, 10, b_, 0);
-  a_.send(2, 0, 10);
-  b_.deliver(a_.transmit_all());
-  a_.deliver(b_.transmit_all()[1]);  // the ACK alone
-  EXPECT_THAT(a_.completions, IsEmpty());
-  hosts_.exchange();
-  EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
-  EXPECT_EQ(b_.completions.size(), 1u) << "the send arrived once";
-}
-
 TEST_F(Fetch, ARepeatedReadIsReadAgainFromMemory) {
   a_.read(1, kResult, 10, b_, 0);
   const Packet request = *a_.transmit();
@@ -307,15 +295,6 @@ TEST_F(Fetch, MemoryThatGoesAwayUnderAReadIsAnAccessError) {
   a_.deliver(rest);
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kRemoteAccess));
   EXPECT_EQ(b_.state(), QpState::kErr);
-}
-
-TEST_F(Fetch, NoMoreReadsAreInFlightThanAllowed) {
-  for (std::uint64_t i = 0; i < 6; ++i) a_.read(i, kResult, 10, b_, 0);
-  EXPECT_EQ(a_.transmit_all().size(), 4u);
-  EXPECT_FALSE(a_.nic.wants_to_transmit());
-  EXPECT_TRUE(hosts_.pass_deadline());
-  hosts_.run_until_idle();
-  EXPECT_THAT(a_.ids(), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
 TEST_F(Fetch, AFenceWaitsForResultsBeforeIt) {

@@ -9,7 +9,6 @@ namespace cepheus::rnic::testing {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -204,30 +203,6 @@ TEST(Manners, ReturnsTheFirstPsns) {
   hosts.exchange();
   EXPECT_EQ(hosts.a.nic.query_qp(hosts.a.qpn)->sq_psn, wire::Psn(100));
   EXPECT_EQ(hosts.b.nic.query_qp(hosts.b.qpn)->rq_psn, wire::Psn(100));
-}
-
-// Every make brings messages over a link that loses packets.
-TEST(Makes, LoseNothing) {
-  for (const NicProfile& profile : nic_profiles()) {
-    if (!profile.is_drawn()) continue;
-    SCOPED_TRACE(profile.name);
-    NicConfig config;
-    profile.apply(config);
-    TwoHosts hosts({.mtu = 256}, config);
-    fill_pattern(hosts.a.memory, 3);
-    for (std::uint64_t i = 0; i < 8; ++i) {
-      hosts.b.receive(i, i * 8192, 8192);
-      hosts.a.send(i, i * 8192, 8000);
-    }
-    unsigned packet = 0;
-    hosts.run_until_idle([&](const Packet&, const Host&) { return ++packet % 11 == 0; });
-    EXPECT_THAT(hosts.b.statuses(), Each(WcStatus::kSuccess));
-    EXPECT_EQ(hosts.a.ids().size(), 8u);
-    for (std::size_t i = 0; i < 8; ++i) {
-      EXPECT_TRUE(std::equal(&hosts.a.memory[i * 8192], &hosts.a.memory[i * 8192 + 8000],
-                             &hosts.b.memory[i * 8192]));
-    }
-  }
 }
 
 TEST(Makes, HaveNamesAndSources) {

@@ -11,7 +11,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using wire::AckKind;
 using wire::NakCode;
-using wire::Opcode;
 
 TEST_F(Requester, GoesBackToTheMissingPacketOnSequenceNak) {
   a_.send(1, 0, 256 * 5);
@@ -22,16 +21,6 @@ TEST_F(Requester, GoesBackToTheMissingPacketOnSequenceNak) {
   EXPECT_EQ(a_.count(Counter::kRxNakSequence), 1u);
   ack(104);
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
-}
-
-TEST_F(Requester, TakesANakAsAcknowledgementOfAllBelow) {
-  a_.send(1, 0, 256);
-  a_.send(2, 0, 256);
-  a_.send(3, 0, 256);
-  sent();
-  nak(102);
-  EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
-  EXPECT_THAT(sent(), ElementsAre(102));
 }
 
 TEST_F(Requester, IgnoresTheSecondOfTwoEqualNaks) {
@@ -314,12 +303,6 @@ TEST_F(Requester, FailsAMessageThatIsTooLongInItsTurn) {
   EXPECT_THAT(a_.statuses(), IsEmpty());
   ack(100);
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess, WcStatus::kLocalLength));
-}
-
-TEST_F(Requester, CountsCnps) {
-  a_.deliver(with_headers(answer(0, AckKind::kAck), [](auto& h) { h.bth.opcode = Opcode::kCnp; }));
-  EXPECT_EQ(a_.count(Counter::kRxCnp), 1u);
-  EXPECT_EQ(a_.state(), QpState::kRts);
 }
 
 }  // namespace

@@ -103,34 +103,6 @@ TEST_F(Responder, AnswersADuplicateBeforeAnyRequestWithStartMinusOne) {
   EXPECT_EQ(a_.count(Counter::kRxDropStaleAck), 1u);
 }
 
-TEST_F(Responder, StartsAtTheNewPsnAfterReset) {
-  b_.receive(1, 0, 256);
-  const auto p = send_packets(256);
-  b_.deliver(p);
-  ASSERT_TRUE(b_.to(QpState::kReset));
-  EXPECT_THAT(b_.transmit_all(), IsEmpty()) << "the ACK that was owed is gone";
-  ASSERT_TRUE(b_.to_init(hosts_.options));
-  ASSERT_TRUE(b_.to_rtr(hosts_.options, a_, Psn(4000)));
-  b_.deliver(with_headers(p[0], [](auto& h) { h.bth.psn = Psn(3999); }));
-  EXPECT_EQ(answer().psn(), 3999u);
-}
-
-TEST_F(Responder, DuplicateOfAWriteDoesNotWriteAgain) {
-  const auto p = write_packets(256 * 3, 512);
-  b_.deliver(p);
-  b_.memory.assign(b_.memory.size(), 0xEE);
-  b_.deliver(p);
-  EXPECT_EQ(std::ranges::count(b_.memory, 0xEE), Host::kMemory);
-}
-
-TEST_F(Responder, DuplicateOfASendTakesNoSecondReceive) {
-  b_.receive(1, 0, 256);
-  b_.receive(2, 0, 256);
-  const auto p = send_packets(100);
-  b_.deliver({p[0], p[0], p[0]});
-  EXPECT_THAT(b_.ids(), ElementsAre(1));
-}
-
 TEST_F(Responder, MissingReceiveDrawsOneRnrNakAndSilence) {
   const auto p = send_packets(256 * 4);
   b_.deliver(p);

@@ -1,10 +1,8 @@
 // One process, a plain verbs program: memory that changes while it is registered.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <optional>
 
 #include "nic-emulator/verbs/test_endpoint.h"
@@ -35,35 +33,6 @@ class OneHost : public ::testing::Test {
 
   SwitchProcess fabric_{1};
 };
-
-std::atomic<int> faults{0};
-void allow_the_page(int, siginfo_t* info, void*) {
-  ++faults;
-  const auto page = reinterpret_cast<std::uintptr_t>(info->si_addr) & ~(kPage - 1);
-  ::mprotect(reinterpret_cast<void*>(page), kPage, PROT_READ | PROT_WRITE);
-}
-
-TEST_F(OneHost, AProgramThatWriteProtectsItsMemoryLearnsOfTheNicsWrites) {
-  Endpoint e;
-  e.connect(e.name());  // to itself
-  auto* const memory = static_cast<char*>(
-      ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(memory, MAP_FAILED);
-  struct sigaction action {};
-  faults = 0;
-  action.sa_sigaction = allow_the_page;
-  action.sa_flags = SA_SIGINFO;
-  ASSERT_EQ(::sigaction(SIGSEGV, &action, nullptr), 0);
-  ibv_mr* const mr = ibv_reg_mr(e.pd, memory, kPage, kWritable);
-  ASSERT_NE(mr, nullptr);
-  ASSERT_EQ(::mprotect(memory, kPage, PROT_READ), 0);
-  e.memory[0] = 'x';
-  EXPECT_EQ(write(e, reinterpret_cast<std::uintptr_t>(memory), mr->rkey), IBV_WC_SUCCESS);
-  EXPECT_EQ(memory[0], 'x');
-  EXPECT_EQ(faults, 1);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
-  ::munmap(memory, kPage);
-}
 
 TEST_F(OneHost, AFileThatIsTruncatedFailsItsRegionAlone) {
   Endpoint e;

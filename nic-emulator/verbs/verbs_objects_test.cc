@@ -134,22 +134,6 @@ TEST_F(OneHost, ObjectsInUseAreNotDestroyed) {
   EXPECT_EQ(ibv_dealloc_pd(e.pd), EBUSY);
 }
 
-TEST_F(OneHost, ErrorFlushesBothQueuesInOrder) {
-  Endpoint e;
-  for (std::uint64_t id : {1, 2, 3}) ASSERT_EQ(e.post_recv(id, 0, 8), 0);
-  ASSERT_EQ(e.modify_to_error(), 0);
-  for (std::uint64_t id : {1, 2, 3}) {
-    const auto wc = e.wait();
-    ASSERT_TRUE(wc);
-    EXPECT_EQ(wc->wr_id, id);
-    EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
-  }
-  ASSERT_EQ(e.post_send(4, 0, 8), 0);
-  const auto wc = e.wait();
-  ASSERT_TRUE(wc);
-  EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
-}
-
 // Their numbers and wr_ids may be used again.
 TEST_F(OneHost, ResetOrDestroyedQueuePairsLeaveNoCompletions) {
   Endpoint e;

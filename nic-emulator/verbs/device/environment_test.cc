@@ -123,19 +123,6 @@ TEST_F(EnvironmentVariables, ARankThatIsNoNumberIsIgnored) {
   EXPECT_EQ(Environment::read().host, "");
 }
 
-TEST_F(EnvironmentVariables, CongestionControlIsOffByDefault) {
-  EXPECT_EQ(Environment::read().congestion, "");
-  set("CEPHEUS_CONGESTION", "orig,ce-echo");
-  EXPECT_EQ(Environment::read().congestion, "orig,ce-echo");
-}
-
-TEST_F(EnvironmentVariables, VerboseZeroIsQuiet) {
-  set("CEPHEUS_VERBOSE", "0");
-  EXPECT_FALSE(Environment::read().verbose);
-  set("CEPHEUS_VERBOSE", "1");
-  EXPECT_TRUE(Environment::read().verbose);
-}
-
 class FabricSocket : public ::testing::Test {
  protected:
   FabricSocket() {
