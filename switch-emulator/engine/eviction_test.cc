@@ -54,19 +54,6 @@ TEST(Eviction, LetsTheSourceGoOnAtOnce) {
   EXPECT_EQ(net->view().paths.size(), 3u);
 }
 
-TEST(Eviction, DropsFurtherPacketsOfTheMember) {
-  auto net = make_star_amid(3, 1);
-  evict_host(*net, 2);
-  net->clear();
-  net->data(2, 0);
-  net->ack(2, 1);
-  EXPECT_EQ(net->count(Counter::kDropNotMember), 2u);
-  EXPECT_EQ(net->inbox(1), Texts());
-  net->message(0, 2, 2);
-  EXPECT_EQ(net->inbox(2), Texts());
-  EXPECT_EQ(net->inbox(1), Texts({"data 2"}));
-}
-
 TEST(Eviction, SendsTheNakThatWaitedForTheMember) {
   auto net = make_star_amid(4, 4);
   net->ack(1, 4);
@@ -99,35 +86,6 @@ TEST(Eviction, ReleasesTheMembersFramesAtTheGate) {
   EXPECT_EQ(net->payloads.in_use(), 0u);
   net->ack(2, 1);
   EXPECT_EQ(net->inbox(2), Texts());
-}
-
-TEST(Eviction, RenumbersThePathsThatStay) {
-  auto net = make_star(5);
-  net->message(4, 0, 2);  // the last path is the source
-  for (const std::size_t host : {0u, 2u, 3u}) net->ack(host, 2);
-  net->clear();
-  evict_host(*net, 1);
-  EXPECT_EQ(net->inbox(4), Texts({"ack 2"}));
-  net->message(4, 3, 3);
-  EXPECT_EQ(net->inbox(2), Texts({"data 3"})) << "still the same turn";
-  for (const std::size_t host : {0u, 2u, 3u}) net->ack(host, 3);
-  net->clear();
-  net->data(3, 0);
-  EXPECT_EQ(net->inbox(4), Texts({"data 0"}));
-  EXPECT_EQ(net->inbox(2), Texts({"data 4"}));
-}
-
-TEST(Eviction, OfAFinishedSourceLetsOthersSend) {
-  auto net = make_star(3);
-  net->message(1, 0, 1);
-  net->ack({0, 2}, 1);
-  net->clear();
-  evict_host(*net, 1);
-  net->clear();
-  net->data(2, 0);
-  EXPECT_EQ(net->inbox(0), Texts({"data 2"}));
-  net->ack(0, 2);
-  EXPECT_EQ(net->inbox(2), Texts({"ack 0"}));
 }
 
 TEST(Eviction, OfAllMembersOfASwitchLeavesItAcknowledgingForThem) {
@@ -422,15 +380,6 @@ TEST(PortDown, OfTheLeaderAsItsSwitchsOnlyMemberCompletesMessagesInFlight) {
   EXPECT_EQ(net->inbox(2), Texts({"ack 1"}));
   net->advance(net->config(0).orphan_age + 1ms);
   EXPECT_EQ(net->inbox(2), Texts({"unregister e1"}));
-}
-
-TEST(PortDown, OfALeaderThatIsLeftAloneEndsTheGroup) {
-  auto net = make_star(2);
-  net->message(1, 0, 0);
-  evict_host(*net, 1);
-  net->set_port(0, net->port_of(0), false);
-  net->advance(net->config(0).orphan_age + 1ms);
-  EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
 // No leader repeats the switch's UNREGISTER.

@@ -53,32 +53,6 @@ TEST(Tree, NamesTheTurnBetweenSwitches) {
   EXPECT_EQ(seen[1].bth.psn, net->start_psn() + 3);
 }
 
-TEST(Tree, MergesFeedbackAtEveryHop) {
-  auto net = make_pair_of_switches();
-  net->message(0, 0, 4);
-  net->clear();
-  net->ack({2, 1}, 4);
-  EXPECT_EQ(net->inbox(0), Texts());
-  net->nak(3, 2);
-  EXPECT_EQ(net->inbox(0), Texts({"nak 2"}));
-  net->ack(3, 4);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 4"}));
-}
-
-TEST(Tree, ChangesSourcesBehindOnePort) {
-  auto net = make_pair_of_switches();
-  net->data(0, 0);
-  for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
-  net->clear();
-  net->data(1, 0);  // for the far switch: another turn by the same port
-  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
-  EXPECT_EQ(net->view(1).source, TestNetwork::ip(1));
-  EXPECT_EQ(net->view(1).base, net->start_psn() + 1);
-  for (const std::size_t h : {2, 3}) net->ack(h, 1);
-  net->ack(0, 0);
-  EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
-}
-
 TEST(Tree, HoldsANewcomerAtTheSwitchThatStillWaits) {
   auto net = make_pair_of_switches();
   net->data(2, 0);
@@ -159,15 +133,6 @@ TEST(Tree, IgnoresFeedbackOfAnotherTurn) {
   EXPECT_EQ(net->view(0).paths[net->view(0).paths.size() - 1].lag, 0u);
 }
 
-TEST(Tree, IgnoresTagsWithTheRuleOff) {
-  auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.rules.named_turns = false; });
-  net->data(0, 0);
-  for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
-  net->data(1, 0);
-  EXPECT_EQ(net->view(1).base, net->start_psn()) << "the far switch did not see the turn change";
-  EXPECT_EQ(net->count(Counter::kTurns, 1), 1u);
-}
-
 TEST(Tree, DropsATurnThatDoesNotFollowTheLast) {
   auto net = make_pair_of_switches();
   net->data(0, 0);
@@ -187,28 +152,6 @@ TEST(Tree, PassesCongestionNotificationsUpTheTree) {
   net->clear();
   net->cnp(3);
   EXPECT_EQ(net->inbox(0), Texts({"cnp"}));
-}
-
-TEST(Tree, RunsTurnsThroughAChainOfSwitches) {
-  TestNetwork net;
-  for (int s = 0; s < 4; ++s) net.add_switch();
-  for (std::size_t s = 0; s + 1 < 4; ++s) net.link(s, s + 1);
-  for (std::size_t s = 0; s < 4; ++s) net.add_host(s);
-  net.start();
-  net.set_up_group(1);
-  std::array<std::int64_t, 4> sent{}, received{};
-  for (const std::size_t source : {0, 3, 1, 2, 2, 0, 3}) {
-    net.message(source, sent[source], sent[source] + 2);
-    sent[source] += 3;
-    for (std::size_t h = 0; h < 4; ++h) {
-      if (h == source) continue;
-      received[h] += 3;
-      EXPECT_EQ(net.inbox(h).back(), "data " + std::to_string(received[h] - 1));
-      net.ack(h, received[h] - 1);
-    }
-    EXPECT_EQ(net.inbox(source), Texts({"ack " + std::to_string(sent[source] - 1)}));
-  }
-  EXPECT_EQ(net.payloads.in_use(), 0u);
 }
 
 // Two leaves under two spines: every remote host has two equal-cost ports.

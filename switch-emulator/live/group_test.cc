@@ -86,26 +86,6 @@ TEST(LiveGroup, RegistersMoreMembersThanFitIntoAFrame) {
   EXPECT_TRUE(groups[0].active);
 }
 
-TEST(LiveGroup, CrossesTrunks) {
-  TestFabric fabric(two_racks());
-  LiveGroup group(fabric, 3);
-  ASSERT_NO_FATAL_FAILURE(group.set_up());
-  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
-  send_packet(
-      group.port(0),
-      {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start, .payload_bytes = 2048, .fill = 5});
-  for (const std::size_t host : {1u, 2u}) {
-    wire::Frame frame;
-    ASSERT_TRUE(await_frame(group.port(host), frame));
-    EXPECT_EQ(frame.payload().size(), 2048u);
-    EXPECT_THAT(frame.payload(), testing::Each(5));
-    group.port(host).release();
-  }
-  const auto status = fabric.status();
-  EXPECT_EQ(status.switches[0].ports[1].kind, net::PortKind::kSwitch);
-  EXPECT_EQ(status.switches[0].ports[1].tx.payload_bytes, 2048u);  // once over the trunk
-}
-
 // c's link is slow, so leaf1 pauses the trunk, and leaf0 makes the group wait at a's port.
 TEST(LiveGroup, WaitsAtItsIngressWhileOneOfItsPortsIsPaused) {
   TestFabric fabric(two_racks("rate = '1Gbps'\ndelay = '20us'\npfc = true", "group_halt = true",

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <random>
 
 #include "switch-emulator/live/test_group.h"
 #include "switch-emulator/ports/test_waiting_crowd.h"
@@ -168,62 +167,6 @@ TEST(HostilePeer, ForgesAndTheGroupGoesOn) {
   }
 }
 
-// Datagrams and packets of a group with a few bytes changed, at any place.
-TEST(HostilePeer, SendsNoiseAndTheGroupGoesOn) {
-  TestFabric fabric(net::Topology::star(4));
-  LiveGroup group(fabric, 3);
-  ASSERT_NO_FATAL_FAILURE(group.set_up());
-  const auto attacker = fabric.attach("h3");
-  std::mt19937 random(7);
-  constexpr std::uint32_t kRounds = 40, kFrames = 25;
-  for (std::uint32_t round = 0; round < kRounds; ++round) {
-    for (std::uint32_t n = 0; n < kFrames; ++n) {
-      const auto type = static_cast<MrpType>(1 + random() % 9);
-      wire::Frame frame =
-          n % 2 == 0
-              ? mrp_frame(*attacker, address_of(*attacker), kGroup, type, kEpoch)
-              : feedback_frame(*attacker, address_of(*attacker), wire::Psn(random() & 0xFFFFFF));
-      for (int change = 0; change < 3; ++change) {
-        const std::size_t size = frame.header_len + frame.payload_len;
-        frame.bytes[random() % size] = static_cast<std::uint8_t>(random());
-      }
-      send_raw(*attacker, frame);
-    }
-    ASSERT_NO_FATAL_FAILURE(group.transmit(round));
-  }
-  const auto malformed = [](const FabricStatus& s) { return counter_of(s, "drop_malformed"); };
-  const auto status = fabric.status_when([&](const FabricStatus& s) { return malformed(s) > 0; });
-  EXPECT_GT(malformed(status), 0u);
-}
-
-TEST(HostilePeer, ScribblesOverItsRingsAndTheGroupGoesOn) {
-  TestFabric fabric(net::Topology::star(4));
-  LiveGroup group(fabric, 3);
-  ASSERT_NO_FATAL_FAILURE(group.set_up());
-  const RawClient scribbler(fabric.socket(), "h3");
-  const fabric::RingView<fabric::Descriptor> tx = scribbler.segment().tx();
-  std::mt19937 random(7);
-  for (std::uint32_t n = 0; n < fabric::kFrameRing; ++n) {
-    auto* bytes = reinterpret_cast<std::uint8_t*>(&tx.entries[n]);
-    std::generate(bytes, bytes + sizeof(fabric::Descriptor),
-                  [&] { return std::uint8_t(random()); });
-  }
-  tx.produced->store(fabric::kFrameRing);
-  scribbler.ring_doorbell();
-  const auto bad = [](const FabricStatus& s) { return counter_of(s, "drop_bad_descriptor"); };
-  constexpr std::uint64_t kMost = fabric::kFrameRing - 64;  // a few may look like frames by chance
-  EXPECT_GE(bad(fabric.status_when([&](const FabricStatus& s) { return bad(s) >= kMost; })), kMost);
-  ASSERT_NO_FATAL_FAILURE(group.transmit(0));
-
-  tx.produced->store(0xDEADBEEF);
-  scribbler.segment().returns().consumed->store(0xDEADBEEF);
-  scribbler.ring_doorbell();
-  const auto corrupt = [](const FabricStatus& s) { return counter_of(s, "drop_ring_corrupt"); };
-  const auto status = fabric.status_when([&](const FabricStatus& s) { return corrupt(s) > 0; });
-  EXPECT_EQ(corrupt(status), 1u);
-  ASSERT_NO_FATAL_FAILURE(group.transmit(1));
-}
-
 TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
   TestFabric fabric(net::Topology::star(4));
   LiveGroup group(fabric, 3);
@@ -241,52 +184,6 @@ TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
   }
   EXPECT_EQ(abused(fabric.status()), 1u);
   ASSERT_NO_FATAL_FAILURE(group.transmit(packets));
-}
-
-// Two members of one group stop reading: they get far more than their rings and slots hold.
-TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
-  TestFabric fabric(net::Topology::star(6));
-  LiveGroup blocked(fabric, 3), other(fabric, 3, 3, wire::McstId(198, 18, 0, 8));
-  ASSERT_NO_FATAL_FAILURE(blocked.set_up());
-  ASSERT_NO_FATAL_FAILURE(other.set_up());
-  for (std::uint32_t n = 0; n < 3 * fabric::kFrameRing; ++n) {
-    blocked.send(n, 4096);
-    if (n % 64 == 0) {
-      ASSERT_NO_FATAL_FAILURE(other.transmit(n / 64));
-    }
-  }
-  const auto status = fabric.status_when([](const FabricStatus& s) {
-    return s.switches[0].ports[1].access[fabric::PortCounter::kDropEgressFull] > 0 &&
-           s.switches[0].ports[2].access[fabric::PortCounter::kDropEgressFull] > 0;
-  });
-  for (const std::size_t port : {1u, 2u}) {
-    EXPECT_GT(status.switches[0].ports[port].access[fabric::PortCounter::kDropEgressFull], 0u);
-  }
-  for (const std::size_t port : {4u, 5u}) {
-    EXPECT_EQ(status.switches[0].ports[port].access[fabric::PortCounter::kDropEgressFull], 0u);
-  }
-}
-
-// A member may break its own group only, and not by acknowledging unsent packets.
-TEST(HostileMember, IsIgnoredWhenItAcknowledgesUnsentPackets) {
-  TestFabric fabric(net::Topology::star(3));
-  LiveGroup group(fabric, 3);
-  ASSERT_NO_FATAL_FAILURE(group.set_up());
-  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
-  send_packet(group.port(0), {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start});
-  wire::Frame frame;
-  ASSERT_TRUE(await_frame(group.port(1), frame));
-  group.port(1).release();
-  send_raw(group.port(1), feedback_frame(group.port(1), address_of(group.port(1)), start + 5));
-  send_packet(group.port(0), {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start + 100'000});
-  const auto refused = [](const FabricStatus& s) {
-    return std::pair(counter(s.switches[0], "drop_feedback_unsent"),
-                     counter(s.switches[0], "drop_data_window"));
-  };
-  const std::pair<std::uint64_t, std::uint64_t> once(1, 1);
-  const auto status = fabric.status_when([&](const FabricStatus& s) { return refused(s) == once; });
-  EXPECT_EQ(refused(status), once);
-  EXPECT_EQ(status.switches[0].groups.at(0).sent, start);
 }
 
 TEST(SignedGroup, IsRegisteredWithTheFabricsKeyOnly) {

@@ -130,18 +130,6 @@ TEST_F(Trunks, ThatAreCutCarryNothingAndBothSwitchesSendByTheOthers) {
   EXPECT_THAT(text, AllOf(HasSubstr("s1    -         cut  "), HasSubstr("s1#2  -         trunk")));
 }
 
-TEST_F(Trunks, ThatAreAllCutLeaveNoRouteUntilOneIsMended) {
-  ASSERT_EQ(set({{"link", "s0-s1"}, {"up", false}}), "");
-  ASSERT_EQ(set({{"link", "s1-s0#2"}, {"up", false}}), "");
-  EXPECT_EQ(arrive_from_s0(), 0u);
-  const FabricStatus status = fabric_.status();
-  EXPECT_EQ(counter(status.switches[0], "drop_no_route"), kFlows);
-  ASSERT_EQ(set({{"link", "s1-s0"}, {"up", true}}), "");
-  EXPECT_EQ(arrive_from_s0(), kFlows);
-  EXPECT_EQ(arrive_from_s1(), kFlows);
-  EXPECT_TRUE(trunk(0, "s1").in_up && trunk(0, "s1").out_up);
-}
-
 // As with a cable with one broken fibre: neither end sends into it.
 TEST_F(Trunks, ThatAreCutOneWayAreDownForBothEnds) {
   ASSERT_EQ(set({{"link", "s0-s1"}, {"direction", "to-s1"}, {"up", false}}), "");

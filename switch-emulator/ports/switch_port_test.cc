@@ -16,7 +16,6 @@
 namespace cepheus::fabric {
 namespace {
 
-using testing::ElementsAre;
 using wire::Frame;
 using wire::kNoBuffer;
 
@@ -114,26 +113,6 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, SurvivesAnyDescriptor, ()) {
   for (const std::uint8_t byte : frame.payload()) sum += byte;
   RC_ASSERT(sum <= 255u * frame.payload_len);
   if (frame.external == nullptr) RC_ASSERT(frame.payload_fits_inline(frame.payload_len));
-}
-
-TEST_F(SwitchPortTest, NoticesImpossibleIndices) {
-  BareClient client = open(port, 0);
-  client.segment.tx().produced->store(kFrameRing + 1);
-  EXPECT_FALSE(port.receive(frame));
-  EXPECT_EQ(port.offence(), PortCounter::kDropRingCorrupt);
-}
-
-TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
-  BareClient client = open(port, 0);
-  BareClient sender = open(other, 1);
-  sender.put(BareClient::valid_headers(4));
-  ASSERT_TRUE(other.receive(frame));
-  ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
-  flush();
-  client.segment.rx().consumed->store(2);
-  port.reclaim();
-  EXPECT_EQ(port.offence(), PortCounter::kDropRingCorrupt);
-  EXPECT_EQ(port.unread(), 1u);
 }
 
 TEST_F(SwitchPortTest, AClosedPortMovesNothing) {
@@ -248,25 +227,6 @@ TEST_F(SwitchPortWakes, WakesABatchReceiverWhenAFrameIsMarkedOrDropped) {
   EXPECT_FALSE(port.deliver(plain, kSender, wire::Instant{})) << "its sender's share is used up";
   flush();
   EXPECT_EQ(port.counters()[PortCounter::kDoorbells], before + 1);
-}
-
-TEST_F(SwitchPortTest, NoticesADoorbellWithThousandsOfWaiters) {
-  const GrantedFds fds = *port.open({getpid(), 1000});
-  BareClient client(fds, kGeometry, 0), sender = open(other, 1);
-  const WaitingCrowd crowd(fds[kClientDoorbellFd], 10);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!port.offence() && std::chrono::steady_clock::now() < until) {
-    sender.put(BareClient::valid_headers(4));
-    ASSERT_TRUE(other.receive(frame));
-    client.segment.client_sleeps().send_request(kWakeOnFrames);
-    ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
-    flush();
-    Descriptor got;
-    ASSERT_EQ(client.rx.available(), 1u);
-    client.rx.take(got);
-    client.rx.release();
-  }
-  EXPECT_EQ(port.offence(), PortCounter::kDoorbellAbused);
 }
 
 TEST_F(SwitchPortTest, DeliversByReferenceToTheSameUser) {

@@ -229,18 +229,6 @@ TEST(AnnouncedWrite, IsOfItsTurnAlone) {
   EXPECT_EQ(net->inbox(2), Texts({"fatal 0 c2"}));
 }
 
-TEST(AnnouncedWrite, IsHeldByTheGateWithItsAnnouncement) {
-  auto net = star(3);
-  net->data(0, 0);
-  net->announce(1, 0, targets(3, 4));
-  net->write(1, 1, 0, 0, 64);
-  EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
-  net->clear();
-  net->ack({1, 2}, 0);
-  EXPECT_EQ(reth_at(*net, 2), at_target(2, 4));
-  EXPECT_EQ(reth_at(*net, 0), at_target(0, 4));
-}
-
 TEST(AnnouncedWrite, NeedsNoTargetsOfEvictedMembers) {
   auto net = star(3);
   net->announce(0, 0, targets(3, 1));
@@ -294,15 +282,6 @@ TEST(Announcing, MustBeServedIfMembersNeedIt) {
   by_regions->publish(2, 1, {}, wire::Publication::kAnnounced);
   EXPECT_EQ(by_regions->inbox(2), Texts());
   EXPECT_EQ(by_regions->inbox(0).size(), 1u) << "its leader gets a message";
-}
-
-// Attacks that the rule prevents.
-TEST(AnnouncedByPsn, OffSendsWritesToAnotherAnnouncement) {
-  auto net = star(2, [](SwitchConfig& c) { c.rules.announced_by_psn = false; });
-  net->announce(0, 0, targets(2, 1));
-  net->announce(0, 2, targets(2, 2));
-  net->write(0, 1, 0, 0, 64);
-  EXPECT_EQ(reth_at(*net, 1), at_target(1, 2));
 }
 
 }  // namespace

@@ -167,12 +167,6 @@ TEST(Feedback, ChecksAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
   }
 }
 
-TEST(Feedback, PassesANakAtOnceWithTheOrderingRuleOff) {
-  auto net = make_star_amid(3, 4, with([](Rules& r) { r.nak_ordering = false; }));
-  net->nak(1, 3);
-  EXPECT_EQ(net->inbox(0), Texts({"nak 3"}));
-}
-
 TEST(Feedback, OrdersRnrNaksAsItOrdersNaks) {
   for (const bool on : {true, false}) {
     auto net = make_star_amid(3, 4, with([=](Rules& r) { r.rnr_ordering = on; }));

@@ -44,19 +44,6 @@ TEST(Gate, WaitsForTheNewcomersOwnAnswerToo) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }
 
-TEST(Gate, HoldsTheOldTurnsEndToo) {
-  auto net = make_star(3);
-  net->data(0, 0, false);  // its message goes on
-  net->ack({1, 2}, 0);
-  net->clear();
-  net->data(1, 0);
-  EXPECT_EQ(net->inbox(2), Texts());
-  net->request(0, wire::Opcode::kRcSendLast, 1);
-  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
-  net->ack({1, 2}, 1);
-  EXPECT_EQ(net->inbox(2), Texts({"data 2"}));
-}
-
 TEST(Gate, LetsHeldPacketsGoInTheOrderOfTheirPsnsAndRepeatsOnce) {
   auto net = make_star(3);
   net->data(0, 0);
@@ -135,19 +122,6 @@ TEST(Gate, AnswersWithTheConfiguredTimeIfThatIsTheLongestOrLonger) {
   }
   EXPECT_EQ(gate.next_timer(13), 13);
   EXPECT_EQ(gate.next_timer(13), 14);
-}
-
-// A wait without an end: the number of answers must not wrap.
-TEST(Gate, AnswersWithTheLongestTimeHoweverOftenItHasAnswered) {
-  auto net = make_star(3, true, [](SwitchConfig& c) { c.max_held = 0; });
-  net->data(0, 0);
-  net->ack(1, 0);
-  for (int i = 0; i < 7; ++i) net->message(1, 0, 3);
-  net->clear();
-  for (int i = 0; i < 256; ++i) {
-    net->message(1, 0, 3);
-    ASSERT_EQ(net->inbox(1), Texts({"rnr 0 t14"})) << i;
-  }
 }
 
 // The store has no room for the buffer; frames that are held already stay, and are let through.
@@ -254,12 +228,6 @@ TEST(Gate, AnswersRnrToASecondNewcomer) {
   net->data(1, 0);
   net->data(2, 0);
   EXPECT_EQ(net->inbox(2), Texts({"rnr 0 t1"}));
-}
-
-TEST(Gate, IsOpenWithTheRuleOff) {
-  auto net = make_star_amid(4, 0, [](SwitchConfig& c) { c.rules.gate = false; });
-  net->data(1, 0);
-  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }
 
 }  // namespace

@@ -32,18 +32,6 @@ TEST(MessageEnds, AreKeptHoweverManyAreUnderWay) {
   EXPECT_EQ(ends.bytes(), idle);
 }
 
-TEST(Mft, NamesEveryPortOfAWideSwitch) {
-  auto net = make_star(600);
-  EXPECT_EQ(net->view().paths.size(), 600u);
-  net->data(599, 0);
-  EXPECT_EQ(net->count(Counter::kDataCopies), 599u);
-  Group group(TestNetwork::kGroup, 1, make_behaviour, SwitchConfig());
-  for (std::uint16_t p = 0; p < 4500; ++p) group.add_path(PortId(4999 - p), true);
-  EXPECT_EQ(group.find(PortId(4999)), 0);
-  EXPECT_EQ(group.find(PortId(500)), 4499);
-  EXPECT_EQ(group.find(PortId(499)), kNoPath);
-}
-
 TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
   Group group(TestNetwork::kGroup, 1, make_behaviour, SwitchConfig());
   group.add_path(PortId(3), true);
@@ -79,22 +67,6 @@ TEST(Mft, CountsStateOutsideTheTableSeparately) {
   net->data(1, 5);
   EXPECT_EQ(net->view().table_bytes, idle.table_bytes);
   EXPECT_EQ(net->view().beside_bytes, idle.beside_bytes) << "the gate's frame is in the store";
-}
-
-TEST(Views, ShowLaggingMembers) {
-  auto net = make_star(3);
-  net->message(0, 0, 4);
-  net->ack(1, 4);
-  net->ack(2, 1);
-  EXPECT_EQ(net->path_view(1).lag, 0u);
-  EXPECT_EQ(net->path_view(2).lag, 3u);
-  EXPECT_TRUE(net->path_view(0).is_source);
-  EXPECT_EQ(net->path_view(0).lag, 0u);
-  const GroupView view = net->view();
-  EXPECT_EQ(view.data_packets, 5u);
-  EXPECT_EQ(view.copies, 10u);
-  EXPECT_EQ(view.data_bytes, 5u * 64);
-  EXPECT_EQ(view.leader, TestNetwork::ip(0));
 }
 
 }  // namespace

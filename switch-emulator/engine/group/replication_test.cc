@@ -99,15 +99,6 @@ TEST(Replication, AnswersAnUnneededRepeatWithTheLostAggregate) {
   EXPECT_EQ(net->count(Counter::kLostAggregateAnswered), 1u);
 }
 
-TEST(Replication, StaysSilentAboutTheLostAggregateWithTheRuleOff) {
-  auto net = make_star(3, true, [](SwitchConfig& c) { c.rules.lost_aggregate_answer = false; });
-  net->data(0, 0);
-  net->ack({1, 2}, 0);
-  net->clear();
-  net->data(0, 0);
-  EXPECT_EQ(net->inbox(0), Texts());
-}
-
 TEST(Replication, DropsDataFarBeyondTheLastSentPacket) {
   auto net = make_star_amid(3, 0, [](SwitchConfig& c) { c.data_window = 100; });
   net->data(0, 101);

@@ -47,17 +47,6 @@ TEST(Publish, IsConfirmedByTheOwnSwitchAndNotPassedOn) {
   EXPECT_EQ(net->path_view(3).regions[0].length, kSize);
 }
 
-TEST(Publish, IsConfirmedAgainIfItIsRepeated) {
-  auto net = make_star(2);
-  net->publish(1, 1, {region_of(1)});
-  net->publish(1, 1, {region_of(1)});
-  EXPECT_EQ(net->inbox(1), Texts({"confirm e1 10.0.0.2", "confirm e1 10.0.0.2"}));
-  net->publish(1, 0, {});
-  EXPECT_EQ(net->inbox(1), Texts()) << "late";
-  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
-  EXPECT_EQ(net->path_view(1).regions.size(), 1u);
-}
-
 TEST(Publish, IsTakenBeforeTheGroupIsActive) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
@@ -105,17 +94,6 @@ TEST(Write, IsAddressedByTheMembersOwnSwitchOnly) {
   net->write(0, 0, 7, 100, 64);
   EXPECT_EQ(between, std::vector<Reth>({{100, 7, 64}}));
   EXPECT_EQ(reth_at(*net, 3), (Reth{0x40000 + 100, 0x7003, 64}));
-}
-
-TEST(Write, AlternatesWithSendsAndHasPacketsOfItsOwn) {
-  auto net = star_with_regions(2);
-  net->data(0, 0);
-  net->write(0, 1, 7, 0, 128, false);
-  net->request(0, Opcode::kRcWriteLast, 2);
-  net->data(0, 3);
-  EXPECT_EQ(net->inbox(1), Texts({"data 0", "data 1", "data 2", "data 3"}));
-  net->ack(1, 3);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 3"}));
 }
 
 TEST(Write, IsAddressedAgainWhenItIsRepeated) {
@@ -282,19 +260,6 @@ TEST(WriteMode, NoneRefusesAsForReads) {
   net->write(0, 0, 7, 0, 64);
   EXPECT_EQ(net->inbox(0), Texts({"fatal 0 c1"}));
   EXPECT_EQ(net->inbox(1), Texts());
-}
-
-// Attacks that each safety rule prevents.
-TEST(WriteRules, OffLetWritesPassARegionsEndAndRegionsComeBack) {
-  auto net = star_with_regions(2, [](SwitchConfig& c) {
-    c.rules.write_bounds = false;
-    c.rules.newest_publication = false;
-  });
-  net->write(0, 0, 7, kSize, 64);
-  EXPECT_EQ(reth_at(*net, 1), (Reth{0x20000 + kSize, 0x7001, 64}));
-  net->publish(1, 2, {});
-  net->publish(1, 1, {region_of(1)});
-  EXPECT_EQ(net->path_view(1).regions.size(), 1u);
 }
 
 }  // namespace

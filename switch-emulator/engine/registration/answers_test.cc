@@ -25,19 +25,6 @@ TEST(Confirm, IsMergedOnceAllHaveConfirmed) {
   EXPECT_EQ(net->inbox(0), Texts()) << "sent once";
 }
 
-TEST(Confirm, IsMergedBySwitchAfterSwitch) {
-  auto net = make_pair_of_switches(false);
-  Texts over;
-  net->lose = [&](std::size_t from, std::size_t, const std::string& t) {
-    if (from == 1) over.push_back(t);
-    return false;
-  };
-  net->register_group(0, 1);
-  for (const std::size_t h : {2, 3, 1}) net->confirm(h, MrpType::kRegister);
-  EXPECT_EQ(over, Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
-  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
-}
-
 TEST(Confirm, GoesOnAfterAShortWaitForThoseThatHave) {
   auto net = make_star(4, false);
   net->register_group(0, 1);
@@ -117,19 +104,6 @@ TEST(Confirm, IsRequestedAgainOnlyWhereItIsMissing) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2", "confirm e1 10.0.0.3"}));
   net->confirm(3, MrpType::kActivate);
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.4"}));
-}
-
-TEST(Confirm, OfUnregisteringIsMergedAfterTheTableIsFreed) {
-  auto net = make_pair_of_switches();
-  net->control(0, MrpType::kUnregister, 1);
-  EXPECT_EQ(net->sw(1).group_count(), 0u);
-  for (const std::size_t h : {2, 3}) net->confirm(h, MrpType::kUnregister);
-  net->clear();
-  net->control(0, MrpType::kUnregister, 1, {net->member(1), net->member(2)});
-  EXPECT_EQ(net->inbox(1), Texts({"unregister e1"}));
-  EXPECT_EQ(net->inbox(2), Texts());
-  net->confirm(1, MrpType::kUnregister);
-  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
 }
 
 // Its leaf does not know it. A switch above waits for another one, because it is in the count, but

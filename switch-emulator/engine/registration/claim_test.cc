@@ -72,15 +72,6 @@ TEST(OldDuplicates, AreAnsweredWithThemselvesAndGoNoFurther) {
   EXPECT_EQ(net->count(Counter::kOldDuplicateAnswered), 1u);
 }
 
-TEST(OldDuplicates, StealTheTurnWithTheRuleOff) {
-  auto net = make_star(3, true, [](SwitchConfig& c) { c.rules.old_duplicate_answer = false; });
-  net->message(0, 0, 2);
-  net->ack({1, 2}, 2);
-  net->data(1, 0);
-  net->data(0, 1);
-  EXPECT_EQ(net->view().source, TestNetwork::ip(0));
-}
-
 TEST(Numbering, ComesFromStateWhateverArrivesFirst) {
   for (const bool on : {true, false}) {
     auto net = make_star(3, true, [=](SwitchConfig& c) { c.rules.psn_from_state = on; });
@@ -187,17 +178,6 @@ TEST(HostSync, AnswersOldDuplicates) {
   auto net = next_source_has_begun();
   net->data(0, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
-}
-
-TEST(HostSync, HoldsANewcomerAtTheGate) {
-  auto net = make_star(3, true, host_sync);
-  net->data(0, 0);
-  net->ack(1, 0);
-  net->clear();
-  net->data(1, 1);
-  EXPECT_EQ(net->inbox(2), Texts());
-  net->ack(2, 0);
-  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }
 
 TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndAMemberLacksItsData) {
@@ -329,19 +309,6 @@ TEST(HostSync, LeavesRepeatsAloneWithoutAWaitingNewcomer) {
   auto net = next_source_has_begun();
   net->data(1, 3);
   EXPECT_EQ(net->inbox(1), Texts());
-}
-
-TEST(HostSync, KeepsPacketsBehindAHeldOne) {
-  auto net = make_star(3, true, host_sync);
-  net->data(0, 0);
-  net->ack(1, 0);
-  net->clear();
-  net->data(1, 1);
-  net->data(1, 2);
-  EXPECT_EQ(net->inbox(2), Texts());
-  net->ack(2, 0);
-  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
-  EXPECT_EQ(net->count(Counter::kDropConflict), 0u);
 }
 
 // Turns with PSNs that pass half the circle, or all of it, are built of steps: only the last packet

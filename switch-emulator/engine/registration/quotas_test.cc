@@ -44,23 +44,6 @@ TEST(TableQuota, CountsOnlyExistingTables) {
   }
 }
 
-TEST(ChangedSettings, ApplyToLaterPackets) {
-  auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 8; });
-  for (std::uint32_t n = 0; n < 4; ++n) register_one(*net, 0, n);
-  ASSERT_EQ(net->sw(0).group_count(), 4u);
-  SwitchConfig next = net->config(0);
-  next.max_groups = 2;
-  net->sw(0).take_settings(next);
-  net->sw(0).check_consistent();
-  EXPECT_EQ(net->sw(0).group_count(), 4u) << "groups that are there stay";
-  register_one(*net, 1, 100);
-  EXPECT_EQ(net->sw(0).group_count(), 4u) << "and no other comes";
-  next.max_groups = 5;
-  net->sw(0).take_settings(next);
-  register_one(*net, 1, 101);
-  EXPECT_EQ(net->sw(0).group_count(), 5u);
-}
-
 TEST(ChangedSettings, ReachDeadlinesThatAreSet) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.pending_age = seconds(100); });
   register_one(*net, 0, 0);

@@ -123,36 +123,6 @@ TEST(ControlThread, GivesWayToPackets) {
   EXPECT_EQ(threads, 1);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-constexpr int kMostOfACore = 2;  // its rests are as long, its work takes several times as much
-#else
-constexpr int kMostOfACore = 4;
-#endif
-
-// A peer that sends requests without end gets a small part of a core.
-TEST(ControlThread, RestsAfterItsWork) {
-  TestFabric fabric(net::Topology::star(64));
-  fabric.status();
-  std::filesystem::path thread;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;
-    std::getline(std::ifstream(task.path() / "comm"), name);
-    if (name == "cepheus-control") thread = task.path();
-  }
-  const auto cpu_time = [&] {
-    std::int64_t nanoseconds = 0;
-    std::ifstream(thread / "schedstat") >> nanoseconds;
-    return std::chrono::nanoseconds(nanoseconds);
-  };
-  const auto before = cpu_time();
-  const auto began = std::chrono::steady_clock::now();
-  auto took = began - began;
-  for (; took < std::chrono::milliseconds(500); took = std::chrono::steady_clock::now() - began) {
-    EXPECT_TRUE(send_request(fabric.socket(), {{"ask", "status"}}));
-  }
-  EXPECT_LT(cpu_time() - before, took / kMostOfACore);
-}
-
 TEST(ControlThread, KeepsFewAnswersForPeersThatDoNotRead) {
   TestFabric fabric(net::Topology::star(256));
   const long before = resident_kib();
