@@ -199,30 +199,6 @@ TEST(CommunicatorState, LooksAgainInABroadcastAndNotInAPersistentRequest) {
   EXPECT_EQ(calls, 64);
 }
 
-// No blocking broadcast comes, after which all ranks would know that there is no device.
-TEST(CommunicatorState, LooksAgainIfAllBroadcastsAreNonBlocking) {
-  Ranks job(2);
-  job.start(0, std::byte{1});
-  job.fabric.is_port_up = false;
-  job.fabric.on_open = [] { return MCAST_ERR_NO_DEVICE; };
-  job.start(1, std::byte{1});
-  ASSERT_EQ(Ranks::attach(), MCAST_ERR_NO_DEVICE);
-  job.pass();
-  job.fabric.is_port_up = true;
-  job.fabric.on_open = [] { return MCAST_OK; };
-  ASSERT_EQ(Ranks::attach(), MCAST_OK);
-  int calls = 0;
-  for (; calls < 100 && !job.state(0).has_groups(); ++calls) {
-    for (int rank = 0; rank < 2; ++rank) {
-      ASSERT_TRUE(job.state(rank).may_serve(100));
-      job.start(rank, std::byte{2});
-    }
-    job.pass();
-  }
-  EXPECT_EQ(calls, 64);
-  EXPECT_TRUE(job.state(1).has_groups());
-}
-
 // The first broadcast gathers the ranks' places and sets a group up. Rank 0 sends more for more
 // ranks.
 TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {
@@ -329,27 +305,6 @@ TEST(CommunicatorState, NothingLooksAtOneWhoseObjectEnds) {
   forget_communicator(state);
   for (int look = 0; look < 100; ++look) (void)progress_in_background();
   EXPECT_TRUE(state.take_call());
-}
-
-TEST(CommunicatorState, CommunicatorsOfSessionsMulticastAfterMpiFinalize) {
-  Ranks job(3, true);
-  for (int rank = 0; rank < job.size(); ++rank) watch_communicator(job.state(rank));
-  for (int rank = 0; rank < job.size(); ++rank) job.start(rank, std::byte{1});
-  job.pass();
-  ASSERT_TRUE(job.state(0).has_groups());
-  finalize_communicators();
-  std::vector<Ranks::Started*> calls;
-  for (int rank = 0; rank < job.size(); ++rank) {
-    ASSERT_TRUE(job.state(rank).may_serve(100));
-    calls.push_back(&job.start(rank, std::byte{2}));
-  }
-  job.pass();
-  for (const Ranks::Started* each : calls) {
-    EXPECT_TRUE(each->is_done());
-    EXPECT_EQ(each->memory.back(), std::byte{2});
-  }
-  for (int rank = 0; rank < job.size(); ++rank) free_communicator(job.state(rank), true);
-  expect_later_calls_close(job);
 }
 
 // Programs may free communicators faster than progress looks at each of them.

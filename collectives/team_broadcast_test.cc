@@ -429,30 +429,5 @@ TEST_F(Story, ASecondFailedSetUpIsTriedAgainAfterASecond) {
   EXPECT_NEAR(units, 16 + 100, 30);
 }
 
-// Rank 2's lane of large broadcasts fails before rank 2 knows that the small ones' lane is ready,
-// where its NIC has data already.
-TEST_F(Story, AFailureDuringTheSetUpOfALaneLosesNothing) {
-  fake::Job job(3);
-  job.begin_all(0, 300);
-  ASSERT_TRUE(job.run());
-  const std::uint32_t bulk = job.last_end(2);
-  job.begin_all(1, 10);
-  for (int rank = 0; rank < 3; ++rank) job.look(rank);
-  job.unheard = 2;
-  for (int i = 0; i < 20; ++i) {
-    job.move();
-    job.look(0);
-    job.look(1);
-  }
-  ASSERT_EQ(job.result(1), Code::kDone);
-  job.fabric.fail(bulk, MCAST_CAUSE_DEVICE, "the port is gone");
-  job.look(2, false);
-  job.look(2, false);
-  job.unheard = -1;
-  ASSERT_TRUE(job.run());
-  EXPECT_THAT(job.results(), Each(Code::kDone));
-  EXPECT_TRUE(job.all_have_data());
-}
-
 }  // namespace
 }  // namespace cepheus::coll

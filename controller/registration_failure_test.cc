@@ -32,19 +32,6 @@ TEST(Registration, TimesOutWhileTheFabricAnswers) {
   EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) did not confirm within 2 s"));
 }
 
-TEST(Registration, EndsAfterItsSilenceIfNobodyAnswersAtAll) {
-  RegistrationConfig config = leader_config();
-  config.timeout = 20s;
-  config.silence = 1s;
-  Network net(3, config);
-  net.serves_groups = false;
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 990ms);
-  EXPECT_EQ(net.leader.state(), State::kRegistering);
-  net.run(kStart + 1s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-}
-
 TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
   Network net(4);
   net.unplugged = host(2);
@@ -61,16 +48,6 @@ TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
   EXPECT_EQ(net.leader.deadline(), wire::kNever);
 }
 
-TEST(Registration, NamesOnlyTheFirstFewOfManyMissing) {
-  Network net(200);
-  net.serves_groups = false;
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 2s);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.5 (qp 0x15) and 195 more did not"));
-  EXPECT_THAT(net.leader.error().text, HasSubstr("no member answered"));
-  EXPECT_LT(net.leader.error().text.size(), 256u);
-}
-
 TEST(RejectText, NamesUpToFourMembersAndCountsTheOthers) {
   const auto text = [](std::uint32_t count) {
     std::vector<MrpMember> named;
@@ -82,19 +59,6 @@ TEST(RejectText, NamesUpToFourMembersAndCountsTheOthers) {
   EXPECT_THAT(text(1), HasSubstr("no route to 10.0.0.2 (qp 0x12): "));
   EXPECT_THAT(text(4), HasSubstr("no route to " + three + ", 10.0.0.5 (qp 0x15): "));
   EXPECT_THAT(text(5), HasSubstr(three + ", 10.0.0.5 (qp 0x15) and 1 more: "));
-}
-
-TEST(Registration, NotifiesMembersThatNoSwitchNamedTheGroupTo) {
-  Network net(3);
-  net.serves_groups = false;
-  ASSERT_TRUE(net.start());
-  net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kTableFull)});
-  net.run_until_idle();
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  for (const auto& [address, m] : net.hosts) {
-    EXPECT_EQ(m.state(), Membership::State::kFailed) << address.to_string();
-    EXPECT_EQ(m.reject_reason(), MrpReject::kTableFull);
-  }
 }
 
 TEST(Registration, NamesTheRefusingMemberAndTheRemedy) {
@@ -156,30 +120,6 @@ TEST(Registration, BelievesNoMembersRejectButAboutItself) {
   ASSERT_TRUE(other.start());
   other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read the named member
   EXPECT_EQ(other.leader.state(), State::kFailed);
-}
-
-TEST(Registration, FailsForAllWhenOneQueuePairDoesNotConnect) {
-  Network net(4);
-  net.connects = [](Ipv4 address) { return address != host(3); };
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 1s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  EXPECT_EQ(net.leader.reject_reason(), MrpReject::kMemberFailed);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) has failed"));
-  for (const auto& [address, m] : net.hosts) EXPECT_EQ(m.state(), Membership::State::kFailed);
-}
-
-TEST(Registration, AnActiveMemberLearnsThatAnotherNeverBecameActive) {
-  Network net(3);
-  net.lose = [](const Network::Datagram& d) {
-    return d.from == host(2) && d.message.header.flags == unsigned(MrpType::kActivate);
-  };
-  ASSERT_TRUE(net.start());
-  net.run_until_idle();
-  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kActive);
-  net.run(kStart + 2s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kGone);
 }
 
 TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {

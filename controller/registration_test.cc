@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <algorithm>
 
@@ -87,20 +86,6 @@ TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
   EXPECT_EQ(net.leader.state(), State::kActive);
   EXPECT_GE(last, kStart + 18s);
   EXPECT_LE(longest, times::kRefreshPending + times::kLongestRetry);
-}
-
-TEST(Registration, IsRefreshedAsSoonAsItMustBe) {
-  RegistrationConfig config = leader_config();
-  config.refresh_pending = 300ms;  // when REGISTER is repeated, too
-  Network net(3, config);
-  std::vector<Instant> refreshed;
-  net.lose = [&](const Network::Datagram& d) {
-    if (is(d, MrpType::kRefresh)) refreshed.push_back(net.now);
-    return d.from == host(2);
-  };
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 350ms);
-  EXPECT_EQ(refreshed, std::vector{kStart + 300ms});
 }
 
 // Of eight members another one confirms every 700 ms, so each step takes more than 4 s.
@@ -189,26 +174,6 @@ TEST(Registration, RepeatsForThoseThatAreMissingOnly) {
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
-TEST(Registration, ActivatesAndUnregistersAgainOnlyTowardsTheMissing) {
-  Network net(4);
-  std::vector<std::size_t> named;
-  MrpType step = MrpType::kActivate;
-  net.lose = [&](const Network::Datagram& d) {
-    if (is(d, step)) named.push_back(d.message.member_count);
-    return d.from == host(2) && d.message.header.flags == unsigned(step) && named.size() < 2;
-  };
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 100ms);
-  EXPECT_EQ(net.leader.state(), State::kActive);
-  EXPECT_EQ(named, (std::vector<std::size_t>{0, 1})) << "all, then one";
-  named.clear();
-  step = MrpType::kUnregister;
-  net.unregister();
-  net.run(net.now + 100ms);
-  EXPECT_EQ(net.leader.state(), State::kGone);
-  EXPECT_EQ(named, (std::vector<std::size_t>{0, 1}));
-}
-
 TEST(Registration, LearnsFromItsMembersHowTheSourceChanges) {
   for (const bool host_sync : {false, true}) {
     Network net(2);
@@ -275,18 +240,6 @@ TEST(Registration, ThatIsHeldWaitsForNoMessageOfMembers) {
   EXPECT_EQ(net.leader.state(), State::kFailed) << "silence counts again";
 }
 
-TEST(Registration, CountsADoubledConfirmOnce) {
-  Network net(3);
-  net.lose = [](const Network::Datagram& d) { return d.from == host(2); };
-  ASSERT_TRUE(net.start());
-  const auto first = net.under_way.front();
-  net.deliver(first);
-  net.deliver(first);  // host 1 answers twice
-  net.run_until_idle();
-  EXPECT_EQ(net.leader.state(), State::kRegistering);
-  EXPECT_EQ(net.leader.missing(), std::vector{member(2)});
-}
-
 TEST(Registration, SplitsALargeGroupIntoNumberedPackets) {
   Network net(400);
   ASSERT_TRUE(net.start());
@@ -303,33 +256,6 @@ TEST(Registration, SplitsALargeGroupIntoNumberedPackets) {
   std::swap(net.under_way[0], net.under_way[2]);
   net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kActive);
-}
-
-TEST(Registration, RefreshesAnActiveGroup) {
-  Network net(2);
-  ASSERT_TRUE(net.start());
-  net.run_until_idle();
-  unsigned refreshes = 0;
-  net.lose = [&](const Network::Datagram& d) {
-    refreshes += is(d, MrpType::kRefresh);
-    return false;
-  };
-  EXPECT_EQ(net.leader.deadline(), kStart + 2min);
-  net.run(kStart + 7min);
-  EXPECT_EQ(refreshes, 3u);
-  EXPECT_EQ(net.leader.state(), State::kActive);
-}
-
-TEST(Registration, IsGoneAsSoonAsAllHaveConfirmedUnregistering) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
-  net.run_until_idle();
-  net.unregister();
-  EXPECT_EQ(net.leader.state(), State::kUnregistering);
-  net.run_until_idle();
-  EXPECT_EQ(net.leader.state(), State::kGone);
-  EXPECT_EQ(net.leader.deadline(), wire::kNever);
-  for (const auto& [address, m] : net.hosts) EXPECT_EQ(m.state(), Membership::State::kGone);
 }
 
 TEST(Registration, RepeatsUnregisterThreeTimesWhenNobodyAnswers) {
@@ -393,19 +319,6 @@ TEST(Registration, MissesMembersInFrontOfTheLeaderToo) {
   EXPECT_EQ(leader.missing(), (std::vector{member(0), member(1)}));
 }
 
-TEST(Registration, TakesSpuriousTimersCalmly) {
-  Network net(2);
-  net.tick();
-  EXPECT_EQ(net.sent, 0u);
-  ASSERT_TRUE(net.start());
-  net.tick();
-  EXPECT_EQ(net.sent, 1u);
-  net.run_until_idle();
-  const auto before = net.sent;
-  net.tick();
-  EXPECT_EQ(net.sent, before);
-}
-
 // Switches compare it with their tables, and so notice missing members.
 TEST(Registration, SendsTheNumberOfMembersWhenItActivates) {
   for (const bool repeated : {false, true}) {
@@ -422,37 +335,6 @@ TEST(Registration, SendsTheNumberOfMembersWhenItActivates) {
     EXPECT_EQ(sent_flags, std::vector<int>(repeated ? 4 : 1, 199))
         << "199 names take three datagrams";
   }
-}
-
-// CPU time of the leader's side, the least of some: other load makes it longer, nothing shorter.
-double leader_cost(std::uint32_t count) {
-  const auto cpu = [] {
-    timespec t{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-  };
-  double least = 1e9;
-  for (int round = 0; round < 5; ++round) {
-    Registration leader(leader_config(), kGroup, kEpoch);
-    Outbox out;
-    const double began = cpu();
-    EXPECT_TRUE(leader.start(kStart, members(count), out));
-    for (const MrpType step : {MrpType::kRegister, MrpType::kConnect, MrpType::kActivate}) {
-      for (std::uint32_t i = 1; i < count; ++i) {
-        MrpMessage confirm = reject(MrpReject::kNone, {member(i)});
-        confirm.header.type = MrpType::kConfirm;
-        confirm.header.flags = static_cast<std::uint16_t>(step);
-        leader.on_message(kStart, host(i), confirm, out);
-      }
-    }
-    EXPECT_EQ(leader.state(), State::kActive);
-    least = std::min(least, cpu() - began);
-  }
-  return least;
-}
-
-TEST(Registration, DoesNotCostTheSquareOfItsMembers) {
-  EXPECT_LT(leader_cost(4096), 20 * leader_cost(512)) << "8 times as many";
 }
 
 }  // namespace

@@ -160,18 +160,6 @@ TEST_F(GroupOverFake, RefusesAPathMtuThatItsDeviceDoesNotHave) {
   }
 }
 
-TEST_F(GroupOverFake, NotifiesAllMembersOfASwitchsRefusal) {
-  make(MCAST_LANE_BULK);
-  lead();
-  sent();
-  reject(MrpReject::kTableFull);
-  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
-  EXPECT_THAT(attr().reason, HasSubstr("free groups or raise max_groups"));
-  EXPECT_EQ(attr().cause, MCAST_CAUSE_REGISTRATION);
-  EXPECT_THAT(sent(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
-  EXPECT_EQ(pair().states.back(), IBV_QPS_ERR);
-}
-
 // Members that know the address have connected to it, and a queue pair serves one registration. So
 // all set up again, and the leader draws another address.
 TEST_F(GroupOverFake, IsSetUpAgainWithAnotherAddressIfItsOwnIsInUse) {
@@ -199,17 +187,6 @@ TEST_F(GroupOverFake, OfAMemberEndsAsItsLeadersIfTheAddressIsInUse) {
   sent();
   inject(MrpType::kUnregister, static_cast<std::uint16_t>(MrpReject::kIdInUse));
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE) << "so that it sets up again, too";
-}
-
-TEST_F(GroupOverFake, RefusesTheLeaderIfItsQueuePairDoesNotComeUp) {
-  make(MCAST_LANE_EAGER);
-  inject(MrpType::kRegister);
-  sent();
-  device_.refuse_modify = ETIMEDOUT;
-  inject(MrpType::kConnect);
-  EXPECT_THAT(sent(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
-  EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
-  EXPECT_THAT(attr().reason, HasSubstr("no answer for the group's address"));
 }
 
 TEST_F(GroupOverFake, WithoutAReceiveCallbackAnswersNobodyYet) {
@@ -269,16 +246,6 @@ TEST_F(GroupOverFake, TakesAReceiveCallbackInACallbackOfItsEndBeforeRegistration
   mcast_group_destroy(eager);
 }
 
-TEST_F(GroupOverFake, IgnoresWhoDoesNotKnowItsToken) {
-  make(MCAST_LANE_EAGER);
-  wire::MrpMessage message = about(MrpType::kRegister);
-  ++message.members[0].token;
-  device_.inject(kLeader, message);
-  progress();
-  EXPECT_THAT(sent(), IsEmpty());
-  EXPECT_EQ(attr().state, MCAST_GROUP_WAITING);
-}
-
 // A failed work request ends the group for all: the leader learns it, all operations get their
 // callback, and later ones are refused with the reason.
 TEST_F(GroupOverFake, ThatFailsAtAMemberNotifiesTheLeaderUntilItAnswers) {
@@ -296,17 +263,6 @@ TEST_F(GroupOverFake, ThatFailsAtAMemberNotifiesTheLeaderUntilItAnswers) {
   EXPECT_THAT(mcast_last_error(), HasSubstr(attr().reason));
   inject(MrpType::kUnregister);
   EXPECT_THAT(sent(), ElementsAre("confirm unregister 10.0.0.1"));
-}
-
-TEST_F(GroupOverFake, ThatFailsAtTheLeaderIsUnregistered) {
-  make(MCAST_LANE_BULK);
-  become_active_leader();
-  Op send;
-  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
-  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
-  progress();
-  EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
-  EXPECT_THAT(sent(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
 }
 
 TEST_F(GroupOverFake, EndsOnTheLeadersUnregisterWithItsReason) {
@@ -478,22 +434,6 @@ TEST_F(GroupOverFake, ALeaderThatDestroysItsGroupUnregistersIt) {
   become_active_leader();
   drop();
   EXPECT_THAT(sent(), ElementsAre("unregister"));
-}
-
-TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNoMemberAnswers) {
-  open({.time_limit_ms = 600});  // The emulated NIC's retries take 540
-  make(MCAST_LANE_BULK);
-  become_active();
-  Op send;
-  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (mcast_group_test(group_) == MCAST_OK && std::chrono::steady_clock::now() < limit)
-    progress();
-  progress();  // operations that failed in one call get their callback in the next
-  EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
-  EXPECT_THAT(attr().reason, HasSubstr("no send completed for 600 ms"));
-  EXPECT_THAT(sent(), testing::Contains("complain 10.0.0.1")) << "it asked first";
-  EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
 }
 
 }  // namespace

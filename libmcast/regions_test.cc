@@ -32,55 +32,6 @@ class RegionsOfAMember : public FakeGroup {
   }
 };
 
-TEST_F(RegionsOfAMember, OfAMemberAreInForceBeforeItIsConnected) {
-  make(MCAST_LANE_BULK);
-  publish(7);
-  EXPECT_EQ(mcast_region_test(group_), MCAST_INPROGRESS);
-  EXPECT_THAT(device_.published, IsEmpty()) << "the group is not known yet";
-  join();
-  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"))
-      << "it is not connected before its regions are in force";
-  ASSERT_EQ(device_.published.size(), 1u);
-  const wire::Publication& publication = device_.published[0];
-  ASSERT_EQ(publication.count, 1u);
-  EXPECT_EQ(publication.regions[0].number, 7);
-  EXPECT_EQ(publication.regions[0].length, sizeof buffer_);
-  EXPECT_EQ(publication.regions[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_));
-  confirm_regions();
-  EXPECT_THAT(sent(), ElementsAre("confirm connect 10.0.0.1"));
-  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
-  inject(MrpType::kActivate);
-  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
-}
-
-TEST_F(RegionsOfAMember, OfTheLeaderAreInForceBeforeItActivates) {
-  make(MCAST_LANE_BULK);
-  publish(7);
-  lead();
-  confirm(MrpType::kRegister);
-  sent();
-  confirm(MrpType::kConnect);
-  EXPECT_THAT(sent(), IsEmpty());
-  confirm_regions();
-  EXPECT_THAT(sent(), ElementsAre("activate"));
-  confirm(MrpType::kActivate);
-  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
-}
-
-TEST_F(RegionsOfAMember, OfTheLeaderHoldItsActivationIfItPublishesThemMeanwhile) {
-  make(MCAST_LANE_BULK);
-  lead();
-  confirm(MrpType::kRegister);
-  sent();
-  publish(7);
-  confirm(MrpType::kConnect);
-  EXPECT_THAT(sent(), IsEmpty());
-  confirm_regions();
-  EXPECT_THAT(sent(), ElementsAre("activate"));
-  confirm(MrpType::kActivate);
-  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
-}
-
 TEST_F(RegionsOfAMember, ComeAndGoInOperation) {
   make(MCAST_LANE_BULK);
   become_active();
@@ -208,16 +159,6 @@ TEST_F(RegionsOfAMember, ThatAreTooSmallEndTheGroupAndTheLeaderKnowsWhose) {
   EXPECT_EQ(write.status, MCAST_ERR_FABRIC);
   EXPECT_THAT(attr().reason, HasSubstr("10.255.0.1 refused a WRITE: 10.0.0.3 (qp 0x502)"));
   EXPECT_THAT(attr().reason, HasSubstr("cepheusctl groups"));
-}
-
-TEST_F(RegionsOfAMember, OfOthersThatAreTooSmallEndTheGroup) {
-  make(MCAST_LANE_BULK);
-  become_active();
-  inject(MrpType::kUnregister, static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess));
-  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
-  EXPECT_THAT(attr().reason, HasSubstr("a WRITE was refused"));
-  EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_FABRIC);
-  EXPECT_EQ(mcast_region_test(group_), MCAST_ERR_FABRIC);
 }
 
 TEST_F(RegionsOfAMember, LieAlikeOnAllMembersWithSameKey) {

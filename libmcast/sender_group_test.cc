@@ -118,22 +118,6 @@ class SenderGroup : public FakeGroup {
   SenderGroupMessage requested_;  // its first INSTALL
 };
 
-TEST_F(SenderGroup, AsItsSenderHasTheLeastPathMtuOfAll) {
-  make();
-  const std::vector<mcast_member_t> names{receiver(1), own(), receiver(2)};
-  ASSERT_EQ(mcast_group_lead_regions(group_, names.data(), names.size(), nullptr, 0), MCAST_OK);
-  progress();
-  EXPECT_EQ(attr().path_mtu, 1024u);
-  measured(512);
-  const SenderGroupMessage requested = last_sent();
-  EXPECT_EQ(requested.path_mtu, 512);
-  installed(requested, 1);
-  installed(requested, 2);
-  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
-  EXPECT_EQ(pair().mtu, IBV_MTU_512);
-  EXPECT_EQ(attr().path_mtu, 512u);
-}
-
 TEST_F(SenderGroup, AsItsSenderConnectsToTheAliasOnceAllAreThere) {
   make();
   ASSERT_EQ(lead_two(), MCAST_OK) << mcast_last_error();
@@ -408,87 +392,6 @@ TEST_F(SenderGroup, AndOtherGroupsDoNotMix) {
   EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
 }
 
-TEST_F(SenderGroup, ThatIsRefusedNamesTheMemberAndTheReason) {
-  make();
-  ASSERT_EQ(lead_two(), MCAST_OK);
-  SenderGroupMessage m = last_sent();
-  m.header.type = MrpType::kReject;
-  m.header.flags = static_cast<std::uint16_t>(MrpReject::kNoSenderGroups);
-  m.receiver_count = 0;
-  receive_from(kSwitch, m);
-  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
-  EXPECT_EQ(attr().cause, MCAST_CAUSE_REGISTRATION);
-  EXPECT_THAT(attr().reason, HasSubstr("10.255.0.1 refused the registration"));
-  EXPECT_THAT(attr().reason, HasSubstr("without sender_group"));
-  EXPECT_EQ(last_sent().header.type, MrpType::kRemove);
-}
-
-TEST_F(SenderGroup, ThatCanNotConnectNotifiesTheOthers) {
-  make();
-  device_.refuse_modify = ENOMEM;
-  process(from_sender(MrpType::kInstall, kWhole / 2));
-  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
-  const SenderGroupMessage refusal = last_sent();
-  EXPECT_EQ(refusal.header.type, MrpType::kReject);
-  EXPECT_EQ(refusal.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
-}
-
-TEST_F(SenderGroup, GoesOnWithoutAReceiverThatIsGone) {
-  make();
-  become_active_sender();
-  Op before, after;
-  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &before), MCAST_INPROGRESS);
-  SenderGroupMessage report = requested_;
-  report.header.type = MrpType::kReport;
-  report.receiver_count = 0;
-  report.add({wire::Ipv4(10, 0, 0, 2), wire::Qpn(0), wire::kMemberDown});
-  receive_from(kSwitch, report);
-  const SenderGroupMessage requested = last_sent();
-  EXPECT_EQ(requested.header.epoch, 2);
-  EXPECT_EQ(requested.addressed, wire::Ipv4(10, 0, 0, 2)) << "its data still is";
-  ASSERT_EQ(requested.receiver_count, 1u);
-  EXPECT_EQ(attr().members, 2u);
-  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
-  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &after), MCAST_INPROGRESS);
-  drop();
-}
-
-TEST_F(SenderGroup, OfAReceiverEndsWithItsSender) {
-  struct Case {
-    MrpReject why;
-    mcast_status_t status;
-    const char* text;
-  };
-  for (const Case& c : {Case{MrpReject::kNone, MCAST_ERR_CANCELED, "unregistered the group"},
-                        Case{MrpReject::kMemberFailed, MCAST_ERR_FABRIC, "a member failed"}}) {
-    make();
-    join();
-    auto m = from_sender(MrpType::kRemove, kWhole / 2);
-    m.header.flags = static_cast<std::uint16_t>(c.why);
-    process(m);
-    EXPECT_EQ(mcast_group_test(group_), c.status);
-    EXPECT_THAT(attr().reason, HasSubstr(c.text));
-    EXPECT_EQ(last_sent().header.type, MrpType::kInstalled);
-    drop();
-  }
-}
-
-TEST_F(SenderGroup, ThatStopsNotifiesItsSenderOrItsReceivers) {
-  make();
-  join();
-  EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
-  progress();
-  EXPECT_EQ(last_sent().header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
-  drop();
-  make();
-  become_active_sender();
-  EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
-  progress();
-  const SenderGroupMessage m = last_sent();
-  EXPECT_EQ(m.header.type, MrpType::kRemove);
-  EXPECT_EQ(m.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
-}
-
 TEST_F(SenderGroup, ThatIsDestroyedIsRemovedUntilAllHaveAnswered) {
   make();
   become_active_sender();
@@ -499,20 +402,6 @@ TEST_F(SenderGroup, ThatIsDestroyedIsRemovedUntilAllHaveAnswered) {
   installed(requested, 1);
   installed(requested, 2);
   EXPECT_THAT(device_.sent_of_sender_groups(), IsEmpty());
-}
-
-TEST_F(SenderGroup, LosesItsSenderIfNothingArrivesWhileItPolls) {
-  make();
-  join();
-  const auto begin = std::chrono::steady_clock::now();
-  const auto limit = std::chrono::seconds(10);
-  while (mcast_group_test(group_) == MCAST_OK && std::chrono::steady_clock::now() - begin < limit) {
-    progress();
-  }
-  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
-  EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
-  EXPECT_THAT(attr().reason, HasSubstr("the sender 10.0.0.2 has been silent for 5000 ms"));
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/mcast.h>
-#include <sys/wait.h>
 
 #include <csignal>
 
@@ -129,36 +128,6 @@ TEST(KilledRoot, EndsTheGroupForAllInsteadOfLeavingThemWaiting) {
   EXPECT_THAT(leader.value("text", ""), HasSubstr("10.0.0.2"));
   const json other = team[2].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_THAT(other.value("text", ""), HasSubstr("a member was lost"));
-}
-
-TEST(KilledRoot, ThatLedEndsTheGroupToo) {
-  const Fabric fabric = Fabric::of_text(slow_links("8Mbps"));
-  Team team(fabric, 4, kOpen);
-  team.form(kBulk);
-  begin(fabric, team, 0, kLong);
-  team[0].kill();
-  for (const int i : {1, 2, 3}) EXPECT_EQ(team[i].receive()["status"], MCAST_ERR_FABRIC);
-}
-
-// Stopped for 3 s: the others wait, no data is lost, and no member is evicted.
-TEST(StalledMember, DelaysAndLosesNothing) {
-  const Fabric fabric = Fabric::of_text(slow_links("64Mbps"));
-  Team team(fabric, 4, kOpen);
-  team.form(kBulk);
-  begin(fabric, team, 1, kLong);
-  ::kill(team[2].pid(), SIGSTOP);
-  const auto stopped = Clock::now();
-  siginfo_t info{};
-  EXPECT_EQ(waitid(P_PID, static_cast<id_t>(team[2].pid()), &info, WSTOPPED), 0);
-  timespec rest{3, 0};
-  sigset_t none;
-  sigemptyset(&none);
-  sigtimedwait(&none, nullptr, &rest);  // the stall itself: three seconds of wall time
-  ::kill(team[2].pid(), SIGCONT);
-  expect_survivors_complete(team, 1, -1);
-  EXPECT_GE(Clock::now() - stopped, 3s);
-  for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 4u);
-  team.broadcast("b", true, 2, {3, 100'000, 0});
 }
 
 }  // namespace

@@ -65,30 +65,6 @@ TEST(GroupTraffic, SurvivesOnePercentLossOnEveryLink) {
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
-TEST(GroupTraffic, KeepsAnEagerStreamInOrder) {
-  const Fabric fabric = Fabric::of(kHosts);
-  Team team(fabric, kHosts);
-  team.form({{"group", "e"}, {"lane", "eager"}, {"send_depth", 8}, {"recv_depth", 4}});
-  constexpr int kMessages = 100;
-  for (int i = 0; i < kMessages; ++i) {
-    EXPECT_EQ(
-        team[0]
-            .send_request({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", i * 80}})
-            .value("status", -100),
-        MCAST_OK);
-  }
-  for (int i = 0; i < kMessages; ++i) {
-    for (int m = 1; m < kHosts; ++m) {
-      const json got =
-          team[m].send_request({{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", i * 80}});
-      ASSERT_TRUE(got.value("match", false))
-          << "message " << i << " at member " << m << ": " << got;
-    }
-  }
-  EXPECT_EQ(team[0].send_request({{"do", "await_send"}, {"group", "e"}}).value("outstanding", -1),
-            0);
-}
-
 TEST(GroupTraffic, AMemberThatKeepsItsBuffersHoldsTheSenderBack) {
   const Fabric fabric = Fabric::of(2);
   Team team(fabric, 2);

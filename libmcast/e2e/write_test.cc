@@ -92,19 +92,6 @@ TEST(MulticastWrite, ReachesTheSameAddressUnderTheSameKeyOfAll) {
   write_and_send(team, 12);
 }
 
-// A member wants its WRITEs rewritten, but the switches do not rewrite.
-TEST(MulticastWrite, RegionsAreRefusedWhereNothingIsRewritten) {
-  const Fabric fabric = Fabric::of_text(kSameKeyFabric);
-  Team team(fabric, kHosts);
-  const json names = team.create(kBulk);
-  EXPECT_EQ(team[2].send_request(publish(kSize)).value("status", -100), MCAST_OK);
-  EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json outcome = team.await_outcome("b");
-  EXPECT_EQ(outcome.at(0).value("status", -100), MCAST_ERR_REJECTED) << outcome;
-  EXPECT_THAT(outcome.at(0).value("text", ""),
-              HasSubstr("can't serve the group's WRITEs: 10.0.0.3"));
-}
-
 // --- WRITEs with a target of their own each.
 
 const std::string kPerRequestFabric = R"([[switch]]
@@ -197,16 +184,6 @@ TEST(AnnouncedWrite, ReachesMembersOverLinksThatLosePackets) {
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
-TEST(AnnouncedWrite, IsRefusedWhereSwitchesDoNotReadAnnouncements) {
-  const Fabric fabric = Fabric::of(kHosts);
-  Team team(fabric, kHosts);
-  const json names = team.create(announced_lane());
-  EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json outcome = team.await_outcome("b");
-  EXPECT_EQ(outcome.at(0).value("status", -100), MCAST_ERR_REJECTED) << outcome;
-  EXPECT_THAT(outcome.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs"));
-}
-
 // The writer leads the group, and has the member's name in its error.
 void expect_refusal(const Fabric& fabric, Team& team, const json& what,
                     const std::vector<std::vector<json>>& written) {
@@ -236,30 +213,6 @@ TEST(MulticastWrite, BeyondOneMembersRegionIsWrittenNowhereAndTheMemberIsNamed) 
   expect_refusal(fabric, team, write(2, kSize - 20'000, 20'000), {{}, {good}, {good}, {good}});
 }
 
-TEST(AnnouncedWrite, LongerThanOneMembersTargetIsWrittenNowhereAndTheMemberIsNamed) {
-  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
-  Team team(fabric, kHosts);
-  team.form(announced_lane());
-  const json targets = open_memory(team, kSize - 1);  // its memory is longer
-  const json good = write_to(targets, 0, 1, 0, 20'000);
-  write_from(team, 0, good, false);
-  json bad = write_to(targets, 0, 2, kSize - 20'000, 20'000);
-  EXPECT_EQ(team[0].send_request(bad).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
-  for (int i = 1; i < team.size(); ++i) {
-    const json reply = team[i].send_request(command("await_failure"));
-    EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
-  }
-  const json query = team[0].send_request(command("query"));
-  EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
-  // Member 1 is behind another switch, and may have it.
-  for (const int i : {2, 3}) {
-    json holds = command("holds");
-    holds["writes"] = json::array({good});
-    EXPECT_TRUE(team[i].send_request(holds).value("match", false)) << "member " << i;
-  }
-}
-
 // `bad` is an invalid target at member 2. Only its NIC can find that out: switches trust the
 // writer's list. The sender's own completion names no member, the leader's reason is the group's.
 void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
@@ -274,17 +227,6 @@ void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
   holds["writes"] = json::array({good});
   const json reply = team[2].send_request(holds);
   EXPECT_TRUE(reply.value("match", false)) << reply;
-}
-
-TEST(AnnouncedWrite, ToMemoryThatIsNoLongerRegisteredIsWrittenNowhere) {
-  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
-  Team team(fabric, kHosts);
-  team.form(announced_lane());
-  const json targets = open_memory(team, kSize);
-  const json good = write_to(targets, 0, 1, 0, 20'000);
-  write_from(team, 0, good, false);
-  EXPECT_EQ(team[2].send_request(command("close_memory")).value("status", -100), MCAST_OK);
-  expect_refusal_by_the_nic(team, good, write_to(targets, 0, 2, 30'000, 20'000));
 }
 
 // The memory continues behind the registered part, up to the guard page.
@@ -307,31 +249,6 @@ TEST(AnnouncedWrite, BeyondTheRegisteredMemoryIsWrittenNowhereForAnyTarget) {
   write_from(team, 0, good, false);
   targets[2][3] = targets[1][3];  // as long as the others'
   expect_refusal_by_the_nic(team, good, write_to(targets, 0, 2, kRegistered, 20'000));
-}
-
-TEST(AnnouncedWrite, ToAMemberThatIsNotNamedIsWrittenNowhereThere) {
-  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
-  Team team(fabric, kHosts);
-  team.form(announced_lane());
-  const json targets = open_memory(team, kSize);
-  const json good = write_to(targets, 0, 1, 0, 20'000);
-  write_from(team, 0, good, false);
-  json bad = write_to(targets, 0, 2, 30'000, 20'000);
-  bad["targets"].erase(1);  // members 1, 2, 3 are named
-  expect_refusal_by_the_nic(team, good, bad);
-  const json query = team[0].send_request(command("query"));
-  EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
-}
-
-TEST(MulticastWrite, ToARegionThatWasRevokedIsRefused) {
-  const Fabric fabric = Fabric::of(kHosts);
-  Team team(fabric, kHosts);
-  form(team, kSize, kSize);
-  const json good = write(1, 100, 5000);
-  write_from(team, 0, good, false);
-  EXPECT_EQ(team[2].send_request(command("revoke")).value("status", -100), MCAST_OK);
-  EXPECT_EQ(team[2].send_request(command("await_regions")).value("status", -100), MCAST_OK);
-  expect_refusal(fabric, team, write(2, 0, 20'000), {{}, {good}, {good}, {good}});
 }
 
 TEST(MulticastWrite, GoesToARegionThatWasPublishedInOperation) {

@@ -129,27 +129,6 @@ TEST_F(Volume, AReplicaThatReturnsIsCopiedItsMissingChunksAndIsThenInSync) {
   EXPECT_EQ(replicas[0].record().config, writer->config());
 }
 
-// Requests that came before it serves wait for copies, not copies for them.
-TEST_F(Volume, ASuccessorMakesMarkedChunksEqualBeforeItTakesRequests) {
-  connect_all();
-  submit(IoKind::kWrite, 1);
-  log.clear();
-  start_writer(2);
-  links = {2, 2, 2};
-  submit(IoKind::kWrite, 2);
-  connect_all();
-  EXPECT_EQ(writer->phase(), Writer::Phase::kRecovering);
-  const auto copies = all(Kind::kCopy);
-  ASSERT_EQ(copies.size(), 1u);
-  EXPECT_EQ(copies[0].io.length, 4u * 4096);
-  EXPECT_EQ(copies[0].members, Members::of_bits(0b110));
-  EXPECT_TRUE(all(Kind::kWrite).empty());
-  writer->on_copied(now, copies[0].attempt, {}, todo);
-  run();
-  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
-  EXPECT_EQ(all(Kind::kWrite).size(), 1u);
-}
-
 TEST_F(Volume, AReadWaitsForAWriteThatOverlaps) {
   connect_all();
   submit(IoKind::kWrite, 1, 2, 2);
@@ -171,27 +150,6 @@ TEST_F(Volume, AWriteWaitsForNoFlush) {
   ASSERT_TRUE(writer->submit(now, {2, IoKind::kFlush, 4096, 0, false}, todo));
   submit(IoKind::kWrite, 3, 0, 2);
   EXPECT_EQ(all(Kind::kWrite).size(), 2u);
-}
-
-TEST_F(Volume, RepeatedWritesKeepTheirOrder) {
-  connect_all();
-  submit(IoKind::kWrite, 1, 2);
-  submit(IoKind::kWrite, 2, 2);
-  submit(IoKind::kWrite, 3, 2);
-  log.clear();
-  writer->on_group_failed(now, 1, {}, true, todo);
-  run();
-  EXPECT_TRUE(all(Kind::kWrite).empty());
-  now += 1s;
-  for (unsigned r = 0; r < 3; ++r) {
-    Answer answer;
-    writer->on_answer(now, r, answer, todo);
-  }
-  writer->on_timer(now, todo);
-  run();
-  const auto writes = all(Kind::kWrite);
-  ASSERT_EQ(writes.size(), 3u);
-  for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(writes[i].io.id, i + 1);
 }
 
 // All data in the memory of the last replica in sync is lost with it.
@@ -346,49 +304,6 @@ TEST_F(Volume, ASuccessorNeedsAllReplicasIfOneHasANewDisk) {
   EXPECT_EQ(writer->config().members, Members::only(1));
 }
 
-// Nothing was acknowledged without an evicted replica while one of the others did not know of the
-// eviction; the others have lost their memory.
-TEST_F(Volume, AConfigurationThatIsNotOnRecordDoesNotHideAReplicaThatLostNothing) {
-  connect_all();
-  silent = Members::only(2);
-  writer->on_disconnected(now, 0, todo);
-  run();
-  ASSERT_EQ(replicas[1].record().config.members, Members::of_bits(0b110));
-  ASSERT_EQ(replicas[2].record().config.members, Members::all(3));
-  for (unsigned r = 1; r < 3; ++r) {
-    ReplicaRecord record = replicas[r].record();
-    record.note_restart(true);
-    replicas[r] = ReplicaEngine(kGeometry, record);
-  }
-  silent = {};
-  links = {2, 2, 2};
-  start_writer(2);
-  connect(1);
-  connect(2);
-  EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring) << "0 has everything";
-  connect(0);
-  EXPECT_EQ(writer->config().members, Members::only(0));
-}
-
-TEST_F(Volume, AWriterIsFencedByALaterOne) {
-  connect_all();
-  submit(IoKind::kWrite, 1);
-  Request promise;
-  promise.type = RequestType::kPromise;
-  promise.epoch = {7, 7};
-  ReplicaActions done;
-  replicas[1].on_request(9, promise, done);
-  ASSERT_FALSE(done.empty());
-  EXPECT_EQ(done[0].kind, ReplicaAction::Kind::kFence);  // before any answer
-  now += 300ms;
-  writer->on_timer(now, todo);  // a ping
-  run();
-  EXPECT_EQ(writer->phase(), Writer::Phase::kFenced);
-  ASSERT_EQ(all(Kind::kComplete).size(), 1u);
-  EXPECT_EQ(all(Kind::kComplete)[0].status, IoStatus::kFenced);
-  EXPECT_FALSE(writer->submit(now, {2, IoKind::kRead, 0, 4096, false}, todo));
-}
-
 // Another writer's claim reached one replica only, which was not in sync.
 TEST_F(Volume, AWriterClaimsAgainIfALaterOneDoesNotComeForTwoSilences) {
   connect_all();
@@ -448,30 +363,6 @@ TEST_F(Volume, ClearsScatteredMarksWithOneRequestToEachReplica) {
   EXPECT_EQ(writer->marked(), 0u);
   EXPECT_EQ(all(Kind::kSend).size(), 3u * 3) << "a ping, a flush, and the marks";
   for (const ReplicaEngine& replica : replicas) EXPECT_TRUE(replica.record().marks.empty());
-}
-
-TEST_F(Volume, KeepsAMarkThatIsOnItsWayWhenOthersAreCleared) {
-  connect_all();
-  submit(IoKind::kWrite, 1, 0);
-  write_is_everywhere(all(Kind::kWrite)[0]);
-  log.clear();
-  silent = Members::only(2);
-  now += 5s;
-  writer->on_timer(now, todo);  // all flush, and one is late
-  run();
-  submit(IoKind::kWrite, 2, 4);
-  EXPECT_TRUE(all(Kind::kWrite).empty()) << "the late one has not marked the chunk";
-  silent = {};
-  for (const WriterAction& send : all(Kind::kSend)) {
-    if (send.replica == 2) todo.push_back(send);
-  }
-  run();
-  EXPECT_EQ(writer->marked(), 1u);
-  for (const ReplicaEngine& replica : replicas) {
-    EXPECT_FALSE(replica.record().marks.has(0));
-    EXPECT_TRUE(replica.record().marks.has(1));
-  }
-  EXPECT_EQ(all(Kind::kWrite).size(), 1u);
 }
 
 TEST_F(Volume, TakesNoMoreThanItsDepth) {

@@ -103,15 +103,6 @@ class Directory : public testing::Test {
   std::string path_;
 };
 
-TEST_F(Directory, ANewReportTakesOnePageAndIsHeld) {
-  const auto own = make_report();
-  EXPECT_THAT(names(), ElementsAre(own.name));
-  EXPECT_EQ(bytes_taken(), kReportStep);
-  const UniqueFd other = directory().open_report(own.name, O_RDONLY);
-  EXPECT_TRUE(ReportDirectory::is_held(other.get()));
-  EXPECT_TRUE(read(own.name));
-}
-
 TEST_F(Directory, TwoThatLookAtAReportDoNotTakeEachOtherForItsProcess) {
   const std::string name = put_ended(0);
   const UniqueFd one = directory().open_report(name, O_RDONLY);
