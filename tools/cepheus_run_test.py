@@ -179,16 +179,6 @@ class Running(unittest.TestCase):
         code, _, err = self.run_script("--", "./a")
         self.assertEqual((code, err.count("use --preload")), (1, 1), err)
 
-    def test_spawned_ranks_preload_as_the_first_ones(self):
-        (self.root / "bin/orterun").rename(self.root / "bin/prterun")
-        (self.root / "bin/mpirun.openmpi").unlink()
-        (self.root / "bin/mpirun.openmpi").symlink_to("prterun")
-        (self.root / "lib/openmpi/libcepheus-mpi.so").touch()
-        self.run_script("--preload", "--", "./a")
-        words, env = (self.notes("mpirun")[what] for what in ("arguments", "env"))
-        self.assertIn(f"LD_PRELOAD={env['LD_PRELOAD']}", words)
-        self.assertEqual(env["LD_PRELOAD"], f"{self.root}/lib/openmpi/libcepheus-mpi.so:{self.root}/lib/libcepheus-roce.so")
-
     def test_counts_hosts_by_ranks_by_default(self):
         for words, hosts in [(["--", "-np", "6", "./a"], "6"), (["--", "./a"], "4"), (["--hosts", "5", "--", "-np", "2", "./a"], "5")]:
             self.assertEqual(self.run_script(*words)[0], 0)
@@ -207,14 +197,6 @@ class Running(unittest.TestCase):
         self.assertEqual(code, 0)
         arguments = self.notes("switch")["arguments"]
         self.assertEqual((arguments["--topology"], arguments["--pcap"]), ("net.toml", "caps"))
-        self.assertNotIn("--hosts", arguments)
-        self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
-
-    def test_takes_the_number_of_hosts_from_the_fabric_of_a_shape(self):
-        code, _, _ = self.run_script("--shape", "leaf-spine:3x2x1", "--", "./a")
-        self.assertEqual(code, 0)
-        arguments = self.notes("switch")["arguments"]
-        self.assertEqual(arguments["--shape"], "leaf-spine:3x2x1")
         self.assertNotIn("--hosts", arguments)
         self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
 
@@ -268,16 +250,6 @@ class Running(unittest.TestCase):
             process.send_signal(signum)
             process.communicate(timeout=TIME_LIMIT)
             self.assertEqual(process.returncode, 128 + signum)
-            self.assert_nothing_left()
-
-    def test_passes_a_users_signal_to_mpirun(self):
-        for signum in (signal.SIGUSR1, signal.SIGUSR2):
-            (self.root / "notes/started").unlink(missing_ok=True)
-            os.mkfifo(self.root / "notes/started")
-            process = self.started(self.start("--", "./a", FAKE_MPIRUN="passes"))
-            process.send_signal(signum)
-            process.communicate(timeout=TIME_LIMIT)
-            self.assertEqual(process.returncode, signum)
             self.assert_nothing_left()
 
     def test_a_users_signal_before_mpirun_takes_it_does_not_end_the_job(self):

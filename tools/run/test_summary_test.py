@@ -91,11 +91,6 @@ class Summary(unittest.TestCase):
             "16 cases in 3 test programs, 7 s",
             "3 passed, 0 failed, 4 skipped"]))
 
-    def test_names_what_the_short_suite_left_out(self):
-        code, printed = self.summary("", "", "lab_test", "every fuzzer")
-        self.assertEqual((code, printed[:2]), (0, ["LEFT OUT, ./run test --all runs it: lab_test",
-                                                   "LEFT OUT, ./run test --all runs it: every fuzzer"]))
-
     def test_fails_if_a_test_did_and_quotes_its_failures(self):
         log = LOG.replace("Passed    0.67", "***Failed    0.67").replace("Passed    9.00", "***Failed    9.00").replace("Passed    0.10", "***Timeout 60.00")
         code, lines = self.summary(log, FAILURES)
