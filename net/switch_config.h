@@ -34,6 +34,8 @@ struct PortConfig {
   std::uint32_t data_slots = 0;
   // ... that the queue before its link holds; 0: no limit is known.
   std::uint32_t queue_frames = 0;
+  // Packets that each source may have under way to the ring of an emulated host; 0: no such ring.
+  std::uint32_t ring_window = 0;
 
   // Payload bytes of the longest data packet that fits; 0: not even the shortest path MTU does.
   std::uint16_t path_mtu() const {

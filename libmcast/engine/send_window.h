@@ -4,8 +4,10 @@
 // The switches' number comes with ACTIVATE, and may be renewed. Long messages go in portions, which
 // all members compute by the first number. NICs request an acknowledgement with the last packet of a
 // message at the latest. So a portion is at most half of the window: one is under way while another
-// is acknowledged. It has at most kLongestPortion packets, because losses make later windows small.
-// Without a number there is no limit.
+// is acknowledged. It has at most kShortPortion packets, because losses make later windows small.
+// Ways that take kDeep packets are deep queues and the rings of emulated hosts. There a portion is
+// longer, because each one costs acknowledgements and wakes its receivers. Without a number there is
+// no limit.
 //
 // A NIC that limits its packets by itself, to no more than the switches' number, gets everything at
 // once: it goes on while the program computes.
@@ -27,7 +29,8 @@ class SendWindow {
 
   // Packets of messages that keep the way busy, alike for all NICs; 0: any number.
   std::uint32_t portion() const {
-    return first_ == 0 ? 0 : std::clamp(first_ / 2, 1u, kLongestPortion);
+    if (first_ == 0) return 0;
+    return first_ < kDeep ? std::clamp(first_ / 2, 1u, kShortPortion) : kDeep / 4;
   }
   // Of the longest message, and of the longest work request of a WRITE; 0: any number.
   std::uint32_t longest() const { return is_kept_by_nic(first_) ? 0 : first_; }
@@ -44,7 +47,8 @@ class SendWindow {
   void drop() { under_way_ = 0; }
 
  private:
-  static constexpr std::uint32_t kLongestPortion = 64;  // packets
+  static constexpr std::uint32_t kShortPortion = 64;  // packets
+  static constexpr std::uint32_t kDeep = 1024;
 
   bool is_kept_by_nic(std::uint32_t limit) const { return of_nic_ != 0 && of_nic_ <= limit; }
 

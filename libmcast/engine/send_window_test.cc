@@ -46,6 +46,16 @@ TEST(SendWindow, HasPortionsForAWayThatLosesPackets) {
   EXPECT_EQ(window.longest(), 505u);
 }
 
+TEST(SendWindow, HasLongerPortionsForAWayThatTakesMany) {
+  SendWindow window;
+  window.open(1023);
+  EXPECT_EQ(window.portion(), 64u);
+  window.open(1024);
+  EXPECT_EQ(window.portion(), 256u) << "four fill it";
+  window.open(1 << 20);
+  EXPECT_EQ(window.portion(), 256u);
+}
+
 // As rdma_rxe and the emulated NIC do, whatever is posted.
 TEST(SendWindow, LeavesTheLimitToANicThatKeepsIt) {
   SendWindow window(512);

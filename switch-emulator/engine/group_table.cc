@@ -70,9 +70,13 @@ std::uint32_t GroupTable::share_of(PortId port, bool is_in_use) const {
   wire::MrpPath queue{0, config_.ports[port.value()].most_waiting()};
   queue.narrow({0, config_.data_slots});
   const std::uint32_t frames = queue.window;
+  wire::MrpPath share{0, config_.ports[port.value()].ring_window};
+  if (frames == 0) return share.window;
   const std::uint32_t groups = in_use_over_port_[port.value()] + (is_in_use ? 0 : 1);
   const std::uint32_t part = frames / parts_for(groups);
-  return std::max({part / 2, std::min(part, kWholeShare), std::min(frames, kLeastShare)});
+  const std::uint32_t half = std::max(part / 2, std::min(part, kWholeShare));
+  share.narrow({0, std::max(half, std::min(frames, kLeastShare))});
+  return share.window;
 }
 
 void GroupTable::count_in_use(PortId port, int change) {

@@ -73,6 +73,24 @@ TEST(LiveGroup, ReachesEveryMemberByReferenceWithOneTransmission) {
   }
 }
 
+// By default of its ring, and of a shorter queue before a link with a rate.
+TEST(LiveGroup, AnnouncesWhatAHostTakes) {
+  net::Topology topology = net::Topology::star(3);
+  net::LinkConfig& slow = topology.hosts[2].down;
+  slow.rate = wire::BitRate{1'000'000'000};
+  slow.queue_bytes = 64 * net::largest_frame(topology.mtu);
+  topology.hosts[1].down.rate = slow.rate;
+  topology.hosts[1].down.queue_bytes = 1 << 30;
+  TestFabric fabric(topology);
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const auto paths = fabric.status().switches[0].groups.at(0).paths;
+  ASSERT_EQ(paths.size(), 3u);
+  for (const fabric::PathView& path : paths) {
+    EXPECT_EQ(path.window, path.name == "h2" ? 64u / 2 : fabric::kRingWindow) << path.name;
+  }
+}
+
 // 40 members: a REGISTER that does not fit into a frame, which the switch writes anew for every
 // host.
 TEST(LiveGroup, RegistersMoreMembersThanFitIntoAFrame) {

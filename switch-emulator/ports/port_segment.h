@@ -56,6 +56,8 @@ static_assert(sizeof(WakeFlag) == 4);
 inline constexpr std::uint32_t kFrameRing = 2048;
 // Packets that a NIC may have under way to one peer: a ring holds those of four peers.
 inline constexpr std::uint32_t kWindow = kFrameRing / 4;
+// ... and a group's source, whatever its NIC: one sender's share of a ring is two thirds.
+inline constexpr std::uint32_t kRingWindow = kFrameRing / 2;
 
 // One frame on a ring: a wire::Frame whose payload pointer has become an offset into the payload
 // pool.

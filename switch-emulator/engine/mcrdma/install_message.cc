@@ -14,7 +14,9 @@ std::uint32_t window_of(const SwitchConfig& config, const SenderGroup& group,
   if (!config.rules.announced_window) return group.installed.window;
   wire::MrpPath least{0, group.installed.window};
   for (const PortId port : branch.ports) {
-    least.narrow({0, (config.ports[port.value()].most_waiting() + 1) / 2});
+    const PortConfig& out = config.ports[port.value()];
+    least.narrow({0, (out.most_waiting() + 1) / 2});
+    least.narrow({0, out.ring_window});
   }
   least.narrow({0, (config.data_slots + 1) / 2});
   return least.window;

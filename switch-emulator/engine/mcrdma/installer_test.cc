@@ -24,6 +24,15 @@ TEST(SenderGroups, AWindowIsThatOfTheSmallestQueueOnTheWay) {
   EXPECT_EQ(group.messages_to(3).at(0).window, 40u / 2) << "behind trunks; half stays free";
 }
 
+TEST(SenderGroups, AWindowIsThatOfAReceiversRing) {
+  auto net = make_star(3, false, [](SwitchConfig& config) {
+    for (PortConfig& port : config.ports) port.ring_window = 64;
+  });
+  TestSender group(*net, 0, {1, 2});
+  group.install();
+  EXPECT_EQ(group.messages_to(1).at(0).window, 64u);
+}
+
 TEST(SenderGroups, AWindowPassesASwitchThatAnnouncesNone) {
   auto net = make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& config) {
     config.rules.announced_window = false;

@@ -130,6 +130,20 @@ TEST(Shares, AreDividedAmongTheGroupsInUse) {
   EXPECT_EQ(window_at(*net, 0, MrpType::kReport), kFrames / 2) << "the other group is idle again";
 }
 
+// A ring of an emulated host.
+TEST(Shares, OfARingAreTheSameForAllGroups) {
+  auto net = make_star(3, true, [](SwitchConfig& config) {
+    for (PortConfig& port : config.ports) port.ring_window = kFrames;
+  });
+  for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kActivate);
+  EXPECT_EQ(window_at(*net, 0, MrpType::kConfirm), kFrames);
+  for (const PathView& path : net->view().paths) EXPECT_EQ(path.window, kFrames) << path.name;
+  set_up_other(*net);
+  net->data(0, 0);
+  data_of_other(*net);
+  EXPECT_EQ(net->count(Counter::kMrpReport), 0u) << "no change";
+}
+
 // Each eighth packet is lost on its way to host 1, until packet 200.
 void lose_packets(TestNetwork& net) {
   for (std::int64_t psn = 0; psn < 200; ++psn) {

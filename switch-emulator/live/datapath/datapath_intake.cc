@@ -7,14 +7,21 @@
 
 namespace cepheus::live {
 
-// Each engine learns what the rings of its box hold without a loss.
+// Each engine learns what the rings of its box, and of emulated hosts, hold without a loss. The rings
+// behind a lossless link pause it instead, and those of a one-armed switch's hosts are not its own.
 void Datapath::name_data_slots(const net::Topology& topology, net::Topology::Plan& plan) const {
   if (one_armed_ != nullptr) plan.configs[0].data_slots = one_armed_->data_slots();
   for (std::size_t s = 0; s < plan.configs.size(); ++s) {
     for (std::size_t p = 0; p < plan.ends[s].size(); ++p) {
       const net::PortEnd& end = plan.ends[s][p];
-      if (end.kind != net::PortKind::kHost || topology.hosts[end.host].interface.empty()) continue;
-      plan.configs[s].ports[p].data_slots = fabric::PacketSocket::kSendSlots;
+      if (end.kind != net::PortKind::kHost) continue;
+      net::PortConfig& port = plan.configs[s].ports[p];
+      const net::HostSpec& host = topology.hosts[end.host];
+      if (!host.interface.empty()) {
+        port.data_slots = fabric::PacketSocket::kSendSlots;
+      } else if (one_armed_ == nullptr && !host.down.pfc.on) {
+        port.ring_window = fabric::kRingWindow;
+      }
     }
   }
 }
