@@ -1,3 +1,14 @@
+// Broadcasts of one communicator take turns. Each one passes these steps under the guard `busy_`:
+//
+//   served?   is_known_unserved: the ranks' places rule multicast out; look_again() asks anew
+//   earned?   FirstCalls: before enough broadcasts or bytes MPI's own function serves them
+//   placed?   HostDiscovery finds the ranks' hosts once; then Algorithms sets up teams
+//   way       Safeguard: multicast, or the other way as a sample or by its judgement
+//   progress  until the algorithm is done, or kNotServed sends the call to MPI's own function
+//
+// A blocking broadcast waits in serve() and calls MPI's progress. Non-blocking ones queue in
+// `incoming_`, and advance() runs them from MPI's progress, one at a time, in the order of calls.
+// `life_` has a communicator's end: README.md has its states.
 #include "collectives/communicator_state.h"
 
 #include <thread>

@@ -1,3 +1,5 @@
+// CUDA's driver alone can be asked without MPI. A program loads it when it likes, so each broadcast
+// looks for it, but only if the loader's count of libraries has changed since the last look.
 #include "collectives/device_memory.h"
 
 #include <link.h>

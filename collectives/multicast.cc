@@ -1,3 +1,11 @@
+// One team's way through its life: set_up() of the lane that a broadcast needs, units by begin()
+// and run(), a failover by the Agreement's actions in take(), and try_again() with a new Session at
+// the unit on which the SWITCH_OVER agreed. tear_down() ends it.
+//
+// Ranks set up lanes at the same broadcast, because size and count alone decide the lane. A message
+// of a later generation of groups is held until this rank has them, too; one of an earlier
+// generation is dropped. A refused set-up is tried again after a number of units that its leader
+// chooses (Backoff).
 #include "collectives/multicast.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The socket is bound to the device's address and any port, which CONFIRM and INSTALL name. A
+// filter in the kernel keeps datagrams out that did not come from the MRP port, so strangers can't
+// fill the socket's buffer. Datagrams have the groups' DSCP and priority where the kernel allows.
 #include "libmcast/kernel_channel.h"
 
 #include <arpa/inet.h>

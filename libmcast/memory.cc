@@ -1,3 +1,6 @@
+// Three owners: Memory is the caller's, read-only if it can't be written to; OwnPages are mapped
+// here, registered, and stay out of forked children; a Slab is OwnPages that count against the
+// process's budget of eager buffers (max_eager_memory).
 #include "libmcast/memory.h"
 
 #include <sys/mman.h>

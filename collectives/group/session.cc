@@ -1,3 +1,7 @@
+// The two lanes of a team between one set-up and their end. look() notices a failed lane, stop()
+// ends both, and end_drain() hands over what has arrived: messages in the inbox are copied, and
+// small units that not all members have acknowledged are stored for LACK. The drain ends when
+// nothing is posted any more, or after 1 s inside MPI: a dead device returns no work.
 #include "collectives/group/session.h"
 
 #include <mcast/recovery.h>

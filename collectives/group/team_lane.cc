@@ -1,3 +1,12 @@
+// A lane's set-up. All members make a queue pair and send their names to the leader, which checks
+// them (objection()), registers the group, and sends all members the outcome:
+//
+//   leader   kUnused -> kGathering -> kRegistering -> kAnnouncing -> kReady | kFailed
+//   others   kUnused -> kAnnouncing -> kReady | kFailed
+//
+// Every member takes part even if it has no device, because the leader waits for all records. If
+// the identifier was in use, all start again, four times at most. kClosed: ready, and its session
+// ended.
 #include "collectives/group/team_lane.h"
 
 #include <arpa/inet.h>

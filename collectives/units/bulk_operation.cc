@@ -1,3 +1,14 @@
+// The members post the user's own buffer, in pieces of at most `most_in_piece_` bytes, kPosted at
+// once. Then they report that they are ready, and the root sends (README.md, docs/architecture.md
+// "Lanes"):
+//
+//   root    kPost -> kListen -> kGather -> kSend -> kTransfer     blocking
+//           kPost -> kListen -> kSend -> kGather -> kTransfer     non-blocking: the NIC waits
+//   member  kPost -> kListen -> kGather -> kReport -> kTransfer
+//
+// Reports carry the unit's number. An older one is of a unit that went another way, and is skipped.
+// Pieces end in order, so the first `complete_` of them are whole after a failure. A member then
+// sends LACK with that number of bytes, and the root sends the rest point to point.
 #include "collectives/units/bulk_operation.h"
 
 #include <mcast/recovery.h>

@@ -1,3 +1,11 @@
+// The root packs header and data into one message of the eager lane, and is done when the lane has
+// it. The others take messages in order from the inbox. The header names unit, length, root and the
+// bytes to come: a mismatch is an error of the program (roots or counts differ), and the call
+// fails.
+//
+// After a failure of the group (Agreement::Path::kRepair) a member takes the unit from the inbox,
+// if it has arrived. Else it posts a receive, sends LACK, and the root sends the stored message
+// again.
 #include "collectives/units/eager_operation.h"
 
 #include <cstring>

@@ -1,3 +1,5 @@
+// The path comes from the Agreement at each call: multicast, wait for the drain, repair, the saved
+// function, or an error because the root has no copy.
 #include "collectives/units/operation.h"
 
 #include "collectives/core/parameters.h"

@@ -1,3 +1,8 @@
+// A binomial tree, point to point, in segments, so that a rank passes on one while it receives the
+// next. All receives are posted at the start, and each gets a message in any case: a rank that
+// can't pass data on sends an empty message for each missing segment, and then the reason. So no
+// segment of this unit is taken for one of the next unit, and all ranks below fail with the same
+// code.
 #include "collectives/units/tree_operation.h"
 
 #include "collectives/core/rules.h"

@@ -1,3 +1,6 @@
+// Registration does the protocol (controller/registration.h); this connects it to the group. A hold
+// on it keeps ACTIVATE back until the leader's own queue pair is connected and its regions are in
+// force. The leader is a member as well: Membership answers its own switch.
 #include "libmcast/engine/leader_role.h"
 
 #include <cassert>

@@ -1,3 +1,7 @@
+// Membership does the protocol (controller/membership.h) and names tasks; this connects it to the
+// group: take part, connect the queue pair, be active, wait, end. REGISTER without a receive
+// callback is not answered yet, because the leader repeats it. A member confirms CONNECT once its
+// queue pair is connected and its regions are in force.
 #include "libmcast/engine/member_role.h"
 
 #include "libmcast/engine/ending.h"

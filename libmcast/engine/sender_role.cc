@@ -1,3 +1,5 @@
+// Registration goes first, because the virtual QPN may still be another process's at the switches.
+// Then the queue pair connects to the alias with the group's first PSN, and the group is active.
 #include "libmcast/engine/sender_role.h"
 
 #include <algorithm>

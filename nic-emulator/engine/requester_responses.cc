@@ -1,4 +1,17 @@
 // The requester's handling of ACKs, NAKs, READ responses and atomic ACKs.
+//
+// Responses move `una_`, the oldest packet without an answer, over packets up to `sent_`; `next_`
+// is the next one to send, and falls back to `una_` when packets are repeated (go-back-N, IBTA
+// 9.7.5).
+//
+//   ACK             everything up to it has arrived, but READs and atomics complete by their result
+//   result          in order only; a response behind a missing result shows that the result is lost
+//   NAK (sequence)  spends a retry and goes back; one for each gap, also if it comes twice
+//   RNR NAK         goes back, waits for its timer, and then sends one packet as a probe
+//   other NAKs      fail the oldest request
+//
+// PSNs are compared with `una_`: fewer than two windows are in flight, which is far below 2^23.
+// What lies outside is counted as stale. Manners (manners.h) are what other makes do differently.
 #include <algorithm>
 #include <array>
 #include <cassert>

@@ -1,4 +1,9 @@
 // READs and atomics at the responder: executed on arrival, answered when there is space.
+//
+// At most max_dest_rd_atomic new results wait. A READ's memory is read when its response leaves, so
+// that a repeated READ sees the memory of then (IBTA 9.7.5.1); an atomic is executed once, and its
+// result is remembered for repeats. A result acknowledges all before it, so no ACK is owed at the
+// same time. If the memory of a first READ has gone meanwhile, the queue pair fails.
 #include <algorithm>
 #include <atomic>
 

@@ -1,3 +1,8 @@
+// A request that a program could have known to be wrong is refused at once: too many pieces, a
+// datagram without an address, a READ without max_rd_atomic. What ConnectX finds later (an
+// operation that the service lacks, a message that is too long) is queued without data as
+// defective, and fails in its turn. Inline data is copied here; other data is read from memory when
+// its packet is built, so the program may not change it before the completion.
 #include "nic-emulator/engine/send_queue.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A message is in progress (SEND, WRITE) or none is. A gap in the PSNs, or the start of another
+// message, ends it: what was placed stays in memory, the receive serves the next message, and the
+// drop is counted by its reason. Only memory of the receive itself that can't be written fails the
+// queue pair. UdResponder takes single packets, and puts the IPv4 header into the 40 bytes before
+// the data.
 #include "nic-emulator/engine/uc_responder.h"
 
 #include <array>

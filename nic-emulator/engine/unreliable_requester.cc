@@ -1,3 +1,6 @@
+// One packet is built at a time, in order, and PSNs only count up: nothing is repeated, and no
+// timer runs. A request completes with its last packet. A queue pair of UC has one destination;
+// each request of UD has its own, and one packet.
 #include "nic-emulator/engine/unreliable_requester.h"
 
 #include <algorithm>

@@ -1,4 +1,12 @@
 // Making replicas equal: after a writer's death before any request, and when a replica returns.
+//
+// One copy is under way at a time, of the lowest chunk that a replica lacks: `ops_.back()` belongs
+// to it. It waits for requests of its chunk, and they wait for it (may_go).
+//
+//   kRecovering  a successor copies every marked chunk from the first member to the others, once
+//                its configuration is on record; then it serves
+//   kServing     a replica that returns gets what it lacks, at copy_rate at most; then it flushes,
+//                and a configuration with it is put on record. One replica at a time
 #include <algorithm>
 
 #include "replica/engine/writer.h"

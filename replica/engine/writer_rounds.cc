@@ -1,4 +1,16 @@
 // Requests to several replicas at once: marks, flushes, configurations.
+//
+// A round goes to some replicas, and ends when all that still belong to it have answered. So it
+// ends also when its last replica is lost.
+//
+//   kMark      before data is sent: all members' bitmaps have its chunks
+//   kFlush     of a request; kSyncFlush of a replica that returns; kClean before marks are cleared
+//   kConfig    a configuration is on record once all its members have it
+//   kTrial     a disk that hung answers again
+//
+// A replica is late when one in sync has answered and `disk` has passed since. Then it is evicted.
+// Of one that returns only the flush is given up. Marks are cleared when all replicas are in sync
+// and flushed.
 #include <algorithm>
 
 #include "replica/engine/writer.h"

@@ -1,3 +1,5 @@
+// open() registers the replica's memory with a port, join() makes connection and group anew for one
+// writer's generation, and fence() ends both: after it no packet of that writer stores a byte.
 #include "replica/server/data_path.h"
 
 #include <mcast/senders.h>

@@ -1,3 +1,12 @@
+// A generation's states; form() begins one and drop() ends it:
+//
+//   kJoining      replicas answer JOIN with their queue pairs; 1 s at most
+//   kRegistering  libmcast registers the group; if it can't, probes follow
+//   kActive       writes go to the group, reads and copies over a replica's own connection
+//   kProbing      a write failed, or the group lost a member: each replica's memory is read
+//   kFailed       the engine gets the suspects: those whose probe has no answer within 400 ms
+//
+// If no replica answers, this host is cut off, and none is a suspect.
 #include "replica/volume/group_path.h"
 
 #include <mcast/query.h>

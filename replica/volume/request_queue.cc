@@ -1,3 +1,7 @@
+// A request takes a slot and a piece of the bounce arena (first fit, whole pages), or waits, or
+// gets -EAGAIN. Data of a write is copied by the caller's thread, outside the lock. Completions run
+// on the volume's thread, which never waits here. Memory that is reserved for probes and copies
+// lies behind the arena, in the same registered piece.
 #include "replica/volume/request_queue.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,10 @@
+// The thread's round: requests of callers, control connections, the group, the engine's timer; each
+// may leave actions, which execute() carries out at once. Then it sleeps until a descriptor or the
+// earliest deadline, or spins for 40 us while requests are under way.
+//
+// open() returns once the engine serves, or gives up after `open_timeout` and names the replicas
+// that are missing. After a fence or a loss every request ends in -ESTALE or -EIO, and no replica
+// is dialled.
 #include "replica/volume/volume.h"
 
 #include <poll.h>

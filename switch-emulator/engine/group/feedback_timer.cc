@@ -1,3 +1,8 @@
+// Each path has an estimate of its round trip (RoundTrip), measured on one packet with AckReq that
+// was not repeated. next() is the earliest time at which a slowest path's answer is overdue, but
+// never before the source could have answered the last feedback. A request doubles the path's wait;
+// progress ends that. Waits are bounded by kLongestSilence, and requests for one packet by
+// Requests::kMost.
 #include "switch-emulator/engine/group/feedback_timer.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The gate holds packets of one newcomer, in order of their PSNs, each once. It refuses a second
+// source's packets, and any beyond `max_held` or without a payload slot: their sender gets an RNR
+// NAK, with a longer timer each time. Arrivals cost a search among the held ones only if out of
+// order.
 #include "switch-emulator/engine/group/gate.h"
 
 #include <algorithm>

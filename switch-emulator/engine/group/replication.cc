@@ -1,3 +1,16 @@
+// A packet of the source is admitted (claim.h), placed in the data window, and copied to each path
+// that lacks it. So a repeat goes only where it is missing, and now and then to all switches, which
+// may have lost their own copies' answers. If no path lacks it, the source has lost the ACK and
+// gets it again.
+//
+// WRITEs are checked at the switch of each host, by the group's mode:
+//
+//   same key      copied as they are
+//   regions       the member's region of that number, within its bounds
+//   per request   the target that the WRITE's announcement named for this host
+//
+// A WRITE that one local host does not allow goes to none of them (refusals.h). Packets held at the
+// gate go through here, too, when it opens.
 #include "switch-emulator/engine/group/replication.h"
 
 #include <algorithm>

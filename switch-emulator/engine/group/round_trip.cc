@@ -1,3 +1,6 @@
+// Mean and deviation as for TCP (RFC 6298), in 32 bits of nanoseconds: samples count 1/8 and 1/4,
+// and are at most 1 s. A guess, such as the time of the registration, holds until the first
+// measurement.
 #include "switch-emulator/engine/group/round_trip.h"
 
 #include <chrono>

@@ -1,3 +1,14 @@
+// The receivers' acknowledgements merge to the least one, as in feedback.cc, but without turns: one
+// sender, 16 receivers at most, each with its own state, and no tree of switches.
+//
+//   kPassed    goes to the sender: the least ACK, a NAK that is due, an error
+//   kAbsorbed  is contained in an earlier or later answer
+//   kWithheld  a restarted switch does not know all receivers yet
+//   kUnsent    is about packets that this switch has not seen
+//
+// A NAK makes the sender go back, so a packet gets one request: receivers whose packet the repeat
+// brings need none, and others wait until all have the packets before theirs. Without an answer the
+// request is repeated, Requests::kMost times at most, after a round trip measured by Karn's rule.
 #include "switch-emulator/engine/mcrdma/ack_merge.h"
 
 namespace cepheus::fabric {

@@ -1,3 +1,5 @@
+// Receivers with the same next hops are one branch; with racks (V-A), those of one class of routes.
+// A receiver without a working port makes the whole rule impossible, and is named.
 #include "switch-emulator/engine/mcrdma/bifurcation.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// INSTALL and REMOVE walk down the branches (bifurcation.h). Each switch that branches or rewrites
+// keeps a record: installed message, branches, rule, age. The sender's own switch keeps the
+// AckMerge, too. A message carries a share of 1, which every branch divides, so that the sender
+// knows when all receivers have answered.
+//
+// A record is replaced by a newer epoch of the same program's group, kept while its receivers are
+// cut off, built anew when routes change, and ends by REMOVE, by age, or `orphan_age` after its
+// sender's port went down. Refused: a full table, a host's quota, a number that another group has,
+// no route.
 #include "switch-emulator/engine/mcrdma/installer.h"
 
 #include "switch-emulator/engine/eviction.h"

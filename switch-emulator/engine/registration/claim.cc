@@ -1,3 +1,16 @@
+// A packet of another path than the source's claims the turn. It begins a turn only if the last one
+// has ended everywhere (the gate); before that it is held, or its sender waits by RNR NAK. What
+// else it can be, and the answer:
+//
+//   of an earlier turn                 acknowledged again: its sender has lost that ACK
+//   beyond the data window             dropped: forged
+//   behind a newcomer's lost first     one NAK for the first packet (host-sync alone)
+//   of a turn that can't begin yet     dropped: the switch before this one holds it back, too
+//
+// A switch names turns by source and first PSN. A host's packets have no name: with rebasing its
+// own count of packets tells old ones (Rebasing), with host-sync the group's PSN does (HostSync). A
+// newcomer that has waited for longer than a leader may take to evict gets a fatal NAK: the leader
+// is gone.
 #include "switch-emulator/engine/registration/claim.h"
 
 #include "switch-emulator/engine/call.h"

@@ -1,3 +1,8 @@
+// A member's port is its own, or one of the equal ports towards its switch. That choice is made
+// once for each group and class of routes, so that all parts of a list and repeats agree: a port
+// that is in the tree already, else the one with the fewest groups, ties by a hash of group and
+// switch. The leader's side is never chosen. Refused: no route, too many paths, a port that no
+// packet fits through.
 #include "switch-emulator/engine/registration/placement.h"
 
 #include "switch-emulator/engine/call.h"

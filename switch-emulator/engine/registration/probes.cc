@@ -1,3 +1,8 @@
+// A PROBE comes from a host of this switch, to MRP's port or to RoCE's, and is signed if the fabric
+// has a key. It is checked as a copy, since its sender may change the payload meanwhile, and
+// limited by a rate for each port. The answer says how the packet looked here. It is no longer than
+// the request and goes to its sender only. Orders (a lost ACK, a CNP) are for the leader of an
+// active group.
 #include "switch-emulator/engine/registration/probes.h"
 
 #include <algorithm>

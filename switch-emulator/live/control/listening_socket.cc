@@ -1,3 +1,9 @@
+// A fabric holds flock() on PATH.lock while it runs. The file is opened without following links,
+// since the directory may be writable for others, and checked again after the lock: its last holder
+// may have removed it.
+//
+// Without a free descriptor, accept() lends the spare one to a peer, sends it the reason, and
+// closes: else the peer would wait, and poll(2) would never rest.
 #include "switch-emulator/live/control/listening_socket.h"
 
 #include <fcntl.h>

@@ -1,5 +1,14 @@
 // Queues before links, and flow control of switches (net/flow_control.h), on the times of the
 // links' events.
+//
+// Only fabrics with queues or flow control come here (has_queues_). run_links() walks links' events
+// in the order of their times, so a pause that arrived while this process slept has stopped the
+// right frames: arrivals, transmissions (DueLinks), and flow control's own deadline; 4,096 steps at
+// most.
+//
+//   enqueue    a frame waits, if its link is busy or paused: marked, refused if there is no space
+//   transmit   the next frame leaves; its entry in the ingress's books ends, and perhaps a pause
+//   control    an arriving frame goes on, is halted at its ingress, dropped, or is a pause itself
 #include <algorithm>
 #include <utility>
 
