@@ -20,6 +20,7 @@
 #include "collectives/group/session.h"
 #include "collectives/units/bulk_operation.h"
 #include "collectives/units/eager_operation.h"
+#include "wire/situation.h"
 
 namespace cepheus::coll {
 
@@ -140,6 +141,7 @@ Code Multicast::try_again(uint64_t unit) {
   since_unit_ = unit;
   std::unique_ptr<Session> next = std::move(next_session_);
   if (state == TeamLane::State::kFailed) {
+    CEPHEUS_SITUATION("multicast is tried again, and no group comes up");
     session_->agreement().set_retry_at(
         lane.retry_after() == TeamLane::kNever ? kNoUnit : unit + lane.retry_after());
     if (team_.is_leader()) {
@@ -217,6 +219,7 @@ void Multicast::receive() {
     if (message.generation == session_->generation()) {
       session_->agreement().receive(from, message, actions_);
     } else if (message.generation > session_->generation() && rules.early_messages_kept) {
+      CEPHEUS_RARE_SITUATION("a message of groups that this rank has not set up yet");
       held_.push_back({from, message});
     }
   }
@@ -247,7 +250,10 @@ void Multicast::take(const Actions& actions) {
 
 void Multicast::serve_stored(int to, uint64_t unit) {
   const std::vector<std::byte>* message = session_->stored(unit);
-  if (message == nullptr) return session_->agreement().gone(to, unit, actions_);
+  if (message == nullptr) {
+    CEPHEUS_SITUATION("a root has no copy of a unit that a member lacks");
+    return session_->agreement().gone(to, unit, actions_);
+  }
   counters().add(Counters::Which::kServed);
   (void)repairs_.send(message->data(), message->size(), to, Tag::kRepair, team_);
 }

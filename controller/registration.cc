@@ -232,7 +232,7 @@ void Registration::release(Instant now, Outbox& out) {
 void Registration::go_on(Instant now, Outbox& out) {
   if (missing_ > 0) return;
   if (is_held_ && state_ == State::kConnecting) {
-    CEPHEUS_SITUATION("all members have confirmed before the leader's own memory");
+    CEPHEUS_RARE_SITUATION("all members have confirmed before the leader's own memory");
     return set_give_up(now);
   }
   switch (state_) {

@@ -141,7 +141,7 @@ void SenderRegistration::on_message(Instant now, Ipv4 from, const SenderGroupMes
   // A switch of an older epoch still knows lagging members and ports that are down.
   const bool is_report = message.header.type == MrpType::kReport;
   if (message.header.epoch != group_.header.epoch && !is_report) {
-    CEPHEUS_SITUATION("an answer to an older epoch of a sender group");
+    CEPHEUS_RARE_SITUATION("an answer to an older epoch of a sender group");
     return;
   }
   switch (message.header.type) {

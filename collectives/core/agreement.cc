@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collectives/core/rules.h"
+#include "wire/situation.h"
 
 namespace cepheus::coll {
 
@@ -45,7 +46,10 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
   requested_since_ = false;
   delivered_ = 0;
   retry_after_ = retry_after;
-  if (may_decide() && is_drained() && !switch_over_) decide_switch_over(out);
+  if (may_decide() && is_drained() && !switch_over_) {
+    CEPHEUS_SITUATION("a root begins a unit, and its group has failed before");
+    decide_switch_over(out);
+  }
 }
 
 void Agreement::leave(std::uint64_t next_unit, Actions& out) {
@@ -53,6 +57,7 @@ void Agreement::leave(std::uint64_t next_unit, Actions& out) {
     if (requested.unit >= next_unit) return false;
     // A LACK was an answer, too.
     const bool answered = requested_root_ && requested.unit == position_;
+    CEPHEUS_SITUATION("a member ends a unit for which it owes HAVE");
     if (!answered) send(requested.by, message(Kind::kHave, requested.unit, 0), out);
     return true;
   });
@@ -71,6 +76,7 @@ void Agreement::drained(bool unacknowledged, Actions& out) {
   if (is_drained()) return;
   stage_ = Stage::kDrained;
   if (is_root() && sent_ && rules.sent_is_served) {
+    CEPHEUS_SITUATION("a group fails while its root has sent a part of a unit");
     answered_.assign(static_cast<std::size_t>(size_), false);
     unanswered_ = size_ - 1;
     send(Action::kEveryone, message(Kind::kFailed, position_, 0), out);
@@ -78,6 +84,8 @@ void Agreement::drained(bool unacknowledged, Actions& out) {
     if (may_decide() && !switch_over_) decide_switch_over(out);
     if (unacknowledged) send(Action::kEveryone, message(Kind::kFailed, kNoUnit, 0), out);
   }
+  if (unacknowledged && !is_root())
+    CEPHEUS_SITUATION("a group fails after a root has returned, and members may lack its data");
   for (const Deferred& each : deferred_) take_lack(each.from, each.message, out);
 }
 
@@ -126,6 +134,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       fail(m.cause, m.reason);
       if (m.unit == kNoUnit) return;
       if (m.unit < position_) {
+        CEPHEUS_SITUATION("FAILED comes to a member that has its unit");
         send(from, message(Kind::kHave, m.unit, 0), out);
       } else if (rules.late_answer) {
         requested_.push_back({m.unit, from});
@@ -134,6 +143,8 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
     case Kind::kSwitchOver:
       fail(m.cause, m.reason);
       if (switch_over_) return;
+      if (!is_drained())
+        CEPHEUS_SITUATION("SWITCH_OVER comes before its receiver has drained its groups");
       switch_over_ = m.unit;
       retry_at_ = rules.one_retry_unit ? m.value : m.unit + retry_after_;
       return;
@@ -142,10 +153,13 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       if (is_drained() || !rules.lack_waits) {
         take_lack(from, m, out);
       } else {
+        CEPHEUS_SITUATION("LACK comes before its receiver has drained its groups");
         deferred_.push_back({from, m});
       }
       return;
     case Kind::kHave:
+      if (m.unit != position_)
+        CEPHEUS_RARE_SITUATION("HAVE comes after its root has left the unit");
       if (m.unit == position_) take_answer(from);
       return;
     case Kind::kGone:
@@ -163,8 +177,12 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
 
 // The root may have returned long ago. A root inside this unit, or before it, does not answer.
 void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
-  if (unit >= position_) return;
+  if (unit >= position_) {
+    CEPHEUS_SITUATION("WAITING comes before its root has ended the unit");
+    return;
+  }
   if (has_failed()) {
+    CEPHEUS_RARE_SITUATION("WAITING comes to a root whose group has failed");
     send(from, message(Kind::kFailed, kNoUnit, 0), out);
   } else {
     out.push_back({Action::Kind::kSendDelivered, from, message(Kind::kWaiting, unit, 0)});
@@ -174,24 +192,34 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
 // The first answer may overtake a completion that this member's NIC is about to deliver. So may
 // answers that come together with it: the root was outside MPI while this member asked.
 void Agreement::take_delivered(int from, std::uint64_t unit) {
-  if (!inside_ || from != root_ || unit != position_) return;
+  if (!inside_ || from != root_ || unit != position_) {
+    CEPHEUS_SITUATION("DELIVERED comes after its unit");
+    return;
+  }
   if (!std::exchange(requested_since_, false) && rules.two_answers) return;
   if (++delivered_ < 2 && rules.two_answers) {
     request_at_.reset();
     request_in_ = request_again_in_ = kRequestAgain;
     return;
   }
+  CEPHEUS_SITUATION("a member takes a unit for lost");
   fail(Cause::kLost, "the fabric lost data: it never arrived at member " + std::to_string(rank_) +
                          ", but was acknowledged (see old_duplicate_answered of the switches)");
 }
 
 void Agreement::take_lack(int from, const ControlMessage& m, Actions& out) {
-  if (switch_over_ && m.unit >= *switch_over_) return;  // the SWITCH_OVER is the answer
+  if (switch_over_ && m.unit >= *switch_over_) {
+    CEPHEUS_SITUATION("LACK and SWITCH_OVER cross");
+    return;  // the SWITCH_OVER is the answer
+  }
   if (m.unit < position_) {
+    CEPHEUS_SITUATION("a member lacks a unit from which its root has returned");
     out.push_back({Action::Kind::kServeStored, from, m});
   } else if (m.unit == position_ && is_root() && sent_) {
     take_answer(from);
     out.push_back({Action::Kind::kServeCurrent, from, m});
+  } else {
+    CEPHEUS_SITUATION("LACK comes before the root is at its unit");
   }
   // Else this rank has not come to that unit: it will decide on a switch-over there.
 }

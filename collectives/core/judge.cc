@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/situation.h"
+
 namespace cepheus::coll {
 
 bool Judge::takes_longer(double times) const {
@@ -18,6 +20,7 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
   spent_ += plan.samples;
   const bool is_void = times.own == Times::kVoid || times.samples == Times::kVoid;
   if (is_void) {
+    CEPHEUS_SITUATION("a comparison of two ways is void");
     if (plan.samples == 0) return rest(way);
     tried_ = is_first() ? 0 : tried_;
     is_doubted_ = false;
@@ -25,17 +28,23 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
   }
   if (times.own != Times::kNone) time_of(way) = times.own;
   // Compares the last report with new samples.
-  if (plan.samples == 0)
-    return speaks_against(way) ? Plan{way, is_first() ? 2u : 0, next_samples()} : rest(way);
+  if (plan.samples == 0) {
+    if (!speaks_against(way)) return rest(way);
+    CEPHEUS_RARE_SITUATION("the present way alone has become slow");
+    return {way, is_first() ? 2u : 0, next_samples()};
+  }
   time_of(other(way)) = times.samples;
   ++comparisons_;
   if (is_first()) return continue_first(way, plan.samples - 1);
   if (!speaks_against(way)) {
+    if (is_doubted_) CEPHEUS_RARE_SITUATION("a second comparison dispels the doubt of the first");
     is_doubted_ = false;
     return pause(way);
   }
   const bool is_clear = way == Way::kMulticast && takes_longer(2 * (1 + limits_.threshold));
   const bool is_enough = is_doubted_ || is_clear;
+  if (!is_enough) CEPHEUS_SITUATION("one comparison speaks against the present way");
+  if (way == Way::kSaved && is_enough) CEPHEUS_RARE_SITUATION("multicast serves a size again");
   is_doubted_ = !is_enough;
   return is_enough ? pause(other(way)) : compare(way);
 }

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "wire/situation.h"
+
 namespace cepheus::coll {
 
 void Arrived::release() {
@@ -24,6 +26,7 @@ std::optional<EagerHeader> Inbox::front() const {
 void Inbox::keep() {
   queue_.each([](Arrived& each) {
     if (each.copy != nullptr) return;
+    CEPHEUS_SITUATION("a lane ends with a message that no broadcast has taken");
     auto copy = std::make_unique<std::byte[]>(each.length);
     std::memcpy(copy.get(), each.data, each.length);
     each.release();

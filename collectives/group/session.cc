@@ -13,6 +13,7 @@
 #include "collectives/core/parameters.h"
 #include "collectives/core/rules.h"
 #include "collectives/group/clock.h"
+#include "wire/situation.h"
 
 namespace cepheus::coll {
 
@@ -78,6 +79,7 @@ void Session::watch(Actions& out) {
   looked_at_ = now;
   const bool patient = drained_for_ < kDrainTimeLimit;
   const bool is_drained = eager_.is_drained() && bulk_.is_drained();
+  if (!is_drained && !patient) CEPHEUS_SITUATION("a device does not return posted work in time");
   if (is_drained || !patient || !rules.drain) end_drain(out);
 }
 
@@ -95,6 +97,7 @@ void Session::end_drain(Actions& out) {
       const auto* bytes = static_cast<const std::byte*>(data);
       EagerHeader header{};
       std::memcpy(&header, bytes, sizeof header);
+      CEPHEUS_SITUATION("a group fails, and keeps a unit that not all have acknowledged");
       stored_.push_back({header.unit, {bytes, bytes + length}});
     }
   }

@@ -18,6 +18,7 @@
 
 #include "collectives/core/parameters.h"
 #include "collectives/group/own_stack.h"
+#include "wire/situation.h"
 #include "wire/types.h"
 
 namespace cepheus::coll {
@@ -98,6 +99,7 @@ void TeamLane::make_group(MemberRecord& record) {
   record.fingerprint = parameters().fingerprint();
   record.lane = kind_;
   if (!refusal_.empty()) {
+    CEPHEUS_SITUATION("a member whose session has failed refuses a new lane");
     record.status = kRefused;
     snprintf(record.reason, sizeof record.reason, "%s", refusal_.c_str());
     return;
@@ -178,6 +180,7 @@ void TeamLane::gathered() {
 
 // The session has failed meanwhile. The others still wait for the outcome.
 void TeamLane::announce_lost() {
+  CEPHEUS_RARE_SITUATION("a session fails while its leader sets a lane up");
   announce(kRefused, rank_text(team_) + ": the fabric failed during the group's set-up");
 }
 
@@ -208,9 +211,12 @@ void TeamLane::finish() {
     if (group() != nullptr && mcast_group_query(group(), &attr) == MCAST_OK)
       portion_ = attr.portion;
     // Without a group this member's session has failed meanwhile.
+    if (channel_ == nullptr)
+      CEPHEUS_RARE_SITUATION("a lane is ready at a member whose session has failed");
     return set_state(channel_ != nullptr ? State::kReady : State::kClosed);
   }
   destroy();
+  if (outcome_.status == MCAST_ERR_ID_IN_USE) CEPHEUS_SITUATION("a group's identifier is taken");
   const bool again = outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts;
   set_state(again ? State::kUnused : State::kFailed);
 }

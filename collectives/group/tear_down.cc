@@ -1,6 +1,7 @@
 #include "collectives/group/tear_down.h"
 
 #include "collectives/core/rules.h"
+#include "wire/situation.h"
 
 namespace cepheus::coll {
 
@@ -17,6 +18,8 @@ void TearDown::answer() {
   received.kind = Kind::kLastReceived;
   for (const LastRequest& each : requests_) {
     (void)link_.send(each.by, received);
+    if (each.wants_report)
+      CEPHEUS_SITUATION("a communicator ends, and a report of readiness was left over");
     if (each.wants_report)
       (void)Messages::post(&kNoUnit, sizeof kNoUnit, each.by, Tag::kReady, team_);
   }

@@ -9,6 +9,7 @@
 
 #include "collectives/sim/campaign.h"
 #include "fabric-sim/checked/first_seed.h"
+#include "fabric-sim/checked/test_situations.h"
 
 namespace cepheus::coll::sim {
 namespace {
@@ -68,6 +69,9 @@ TEST(SimulatedJob, RunsTheSameAgain) {
   EXPECT_EQ(once.multicast, again.multicast);
   EXPECT_NE(once.events, other.events);
 }
+
+testing::Environment* const must_meet =
+    testing::AddGlobalTestEnvironment(new cepheus::sim::SituationsAreMet({"collectives/"}));
 
 }  // namespace
 }  // namespace cepheus::coll::sim

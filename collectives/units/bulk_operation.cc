@@ -17,6 +17,7 @@
 #include "collectives/core/rules.h"
 #include "collectives/core/spare_time.h"
 #include "collectives/group/clock.h"
+#include "wire/situation.h"
 
 namespace cepheus::coll {
 
@@ -33,6 +34,7 @@ void BulkOperation::ready_children(F f) const {
 // buffers, and no later receive can be posted behind them.
 void BulkOperation::finish() {
   if (in_flight_ > 0) {
+    CEPHEUS_SITUATION("a large broadcast ends with receives posted");
     lane_->destroy();
     session_->agreement().fail(Cause::kWork,
                                rank_text(*call_.team) + ": a broadcast ended in an error");
@@ -188,6 +190,7 @@ Code BulkOperation::gather() {
     if (each.unit > call_.unit) return fail_call("ranks disagree on the order of broadcasts");
     if (each.unit == call_.unit || rc != Code::kDone) continue;
     // Said before a unit that then went another way.
+    CEPHEUS_RARE_SITUATION("a report of readiness is for an earlier unit");
     stale = true;
     rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, *call_.team);
   }
@@ -262,7 +265,11 @@ Code BulkOperation::repair_member(Actions& out) {
   }
   const size_t have = complete_bytes();  // the lane is gone: nothing writes there any more
   if (wrong_length_) return Code::kTruncated;
-  if (have == call_.length) return Code::kDone;
+  if (have == call_.length) {
+    CEPHEUS_RARE_SITUATION("a group fails, and a large unit has arrived whole");
+    return Code::kDone;
+  }
+  if (have > 0) CEPHEUS_SITUATION("a group fails, and a part of a large unit has arrived");
   requested_ = true;
   const Code rc =
       repairs_.receive(memory() + have, call_.length - have, call_.root, Tag::kRepair, *call_.team);

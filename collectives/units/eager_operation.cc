@@ -14,6 +14,7 @@
 
 #include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
+#include "wire/situation.h"
 
 namespace cepheus::coll {
 
@@ -79,7 +80,10 @@ Code EagerOperation::repair(Actions& out) {
     {
       std::lock_guard<std::mutex> guard(Transport::instance().mutex());
       const std::optional<EagerHeader> header = session_->inbox().front();
-      if (header && header->unit == call_.unit) return take_arrived();
+      if (header && header->unit == call_.unit) {
+        CEPHEUS_SITUATION("a group fails, and a small unit waits in the inbox");
+        return take_arrived();
+      }
     }
     repair_ = std::make_unique<std::byte[]>(message_bytes());
     const Code rc =

@@ -7,6 +7,7 @@
 
 #include "collectives/core/rules.h"
 #include "collectives/group/gpu_runtime.h"
+#include "wire/situation.h"
 
 namespace cepheus::coll {
 
@@ -62,6 +63,7 @@ void TreeOperation::send(const void* data, size_t size, int child, Tag tag, bool
 }
 
 void TreeOperation::note_unsent(Code rc) {
+  if (rc != Code::kDone) CEPHEUS_SITUATION("a message down a tree can't be sent");
   if (unsent_ == Code::kDone) unsent_ = rc;
 }
 
@@ -76,6 +78,7 @@ Code TreeOperation::pass_on() {
 // The ranks below get an empty message for each missing segment, and then the reason `why`. So each
 // posted receive has its message, and none takes a message of the next unit.
 Code TreeOperation::refuse(Code why) {
+  CEPHEUS_SITUATION("a rank can't pass on a tree's data");
   refusal_ = why;
   const size_t lacking = segments() - here_;
   here_ = segments();

@@ -176,8 +176,8 @@ TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   EXPECT_GT(seen.naks, 500u);
 }
 
-testing::Environment* const must_meet = testing::AddGlobalTestEnvironment(
-    new SituationsAreMet({"controller/", "nic-emulator/engine/", "switch-emulator/engine/"}));
+testing::Environment* const must_meet = testing::AddGlobalTestEnvironment(new SituationsAreMet(
+    {"controller/", "libmcast/engine/", "nic-emulator/engine/", "switch-emulator/engine/"}));
 
 }  // namespace
 }  // namespace cepheus::sim

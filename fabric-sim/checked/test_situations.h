@@ -23,6 +23,7 @@ class SituationsAreMet : public testing::Environment {
       std::cout << "situations are checked only if all tests run, built with assertions\n";
       return;
     }
+    print_seldom_situations(folders_);
     EXPECT_THAT(unmet_situations(folders_), testing::IsEmpty());
   }
 

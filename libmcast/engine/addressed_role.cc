@@ -1,6 +1,7 @@
 #include "libmcast/engine/addressed_role.h"
 
 #include "libmcast/engine/group_engine.h"
+#include "wire/situation.h"
 
 namespace cepheus::mcast {
 
@@ -29,6 +30,7 @@ void AddressedRole::look(wire::Instant now, mrp::Outbox& out) {
     case Presence::Step::kGiveUp:
       break;
   }
+  CEPHEUS_SITUATION("no answer comes to a waiting member until it gives up");
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
               requested() + " has not answered for " + milliseconds_text(presence_.limit()) +
                   ": it has ended, or the path to it is cut; set up again with fresh groups");

@@ -6,6 +6,7 @@
 
 #include "libmcast/engine/ending.h"
 #include "libmcast/engine/group_engine.h"
+#include "wire/situation.h"
 
 namespace cepheus::mcast {
 
@@ -30,14 +31,17 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
       }
       return;
     case Task::kRenewed:
+      CEPHEUS_SITUATION("a member learns of a new path");
       return group_.renew(membership_.path());
     case Task::kWait:
+      CEPHEUS_SITUATION("a member waits for data, and lagging members are alive");
       group_.reset_watchdog();
       return on_answer();
     case Task::kStands:
       return on_answer();
     case Task::kDissolved: {
       const bool was_active = membership_.state() == mrp::Membership::State::kGone;
+      if (!was_active) CEPHEUS_SITUATION("a group ends at a member before it was active");
       const Ending ending =
           ending_of(was_active, membership_.reject_reason(), membership_.leader());
       return group_.fail(ending.status, ending.cause, ending.reason);

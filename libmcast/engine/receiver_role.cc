@@ -5,6 +5,7 @@
 
 #include "libmcast/engine/ending.h"
 #include "libmcast/engine/group_engine.h"
+#include "wire/situation.h"
 
 namespace cepheus::mcast {
 
@@ -38,6 +39,7 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
       return;
     case ReceiverTask::kEnded: {
       const bool was_active = membership_.state() == mrp::ReceiverMembership::State::kGone;
+      if (!was_active) CEPHEUS_SITUATION("a sender group ends at a receiver before it was active");
       const Ending ending =
           ending_of(was_active, membership_.reject_reason(), membership_.sender());
       return group_.fail(ending.status, ending.cause, ending.reason);
@@ -58,6 +60,7 @@ void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
   const bool is_refreshed =
       membership_.is_connected() || membership_.state() == mrp::ReceiverMembership::State::kNamed;
   if (!silence_.look(now, membership_.installs_received(), is_refreshed)) return;
+  CEPHEUS_SITUATION("a sender is silent until a receiver gives up");
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
               "the sender " + membership_.sender().to_string() + " has been silent for " +
                   milliseconds_text(silence_.limit()) +

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libmcast/engine/group_engine.h"
+#include "wire/situation.h"
 
 namespace cepheus::mcast {
 
@@ -69,6 +70,8 @@ void SenderRole::follow(wire::Instant now, mrp::Outbox& out) {
     group_.reset_watchdog();
   }
   if (r.state() == State::kFailed) {
+    if (group_.state() == MCAST_GROUP_ACTIVE)
+      CEPHEUS_RARE_SITUATION("an active sender group fails at its sender");
     group_.fail_with(r.error(), r.reject_reason());
   } else if (r.is_active() && group_.state() == MCAST_GROUP_REGISTERING &&
              !group_.is_connecting()) {

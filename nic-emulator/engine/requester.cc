@@ -188,7 +188,7 @@ void Requester::on_timer(Instant now) {
   if (now < ack_deadline_) return;
   counters_.add(Counter::kAckTimeouts);
   if (timeouts_in_a_row_ != 0) CEPHEUS_SITUATION("two time-outs in a row");
-  if (sent_ - una_ > 32) CEPHEUS_SITUATION("a time-out with many packets in flight");
+  if (sent_ - una_ > 32) CEPHEUS_RARE_SITUATION("a time-out with many packets in flight");
   ++timeouts_in_a_row_;
   missed_results_ = 0;
   // One packet probes: mostly the answer was lost or late, and a whole window would be sent in

@@ -106,7 +106,7 @@ std::optional<Config> Writer::find_last() const {
       }
     }
     if (before == nullptr || least_loss(last.members) == Loss::kNone) return last;
-    CEPHEUS_SITUATION("members lost data, and the configuration before counts");
+    CEPHEUS_RARE_SITUATION("members lost data, and the configuration before counts");
     last = *before;
   }
 }
@@ -117,7 +117,7 @@ bool Writer::may_be_a_later_one(const Config& last) const {
   if (promised() == Members::all(settings_.replicas)) return false;
   for (const unsigned r : last.members) {
     if (peers_[r].config.epoch.number == 0) {
-      CEPHEUS_SITUATION("a new disk may have known a later configuration");
+      CEPHEUS_RARE_SITUATION("a new disk may have known a later configuration");
       return true;
     }
   }

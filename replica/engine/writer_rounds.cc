@@ -217,6 +217,8 @@ ChunkBitmap Writer::marks() const {
 // replicas in sync have forgotten, because they got new disks.
 ChunkBitmap Writer::lacking_marks(const Peer& peer) const {
   ChunkBitmap bitmap = marks();
+  if (peer.is_syncing && !peer.marks.empty())
+    CEPHEUS_SITUATION("a replica returns with marks of its own");
   if (peer.is_syncing) bitmap.add(peer.marks);
   return bitmap;
 }

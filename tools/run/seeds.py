@@ -33,14 +33,14 @@ def run(build, kind, arguments, situations):
     return subprocess.run(command, check=False).returncode
 
 
-def unmet(lines):
-    """(Situations that no line counts, as 'file: name', sorted; the number of all.) A line has times met, common or rare, file and
-    name, with tabs between them."""
+def totals(lines):
+    """Times met by situation, as 'file: name', the seldom ones first. A line has times met, common or rare, file and name, with tabs
+    between them."""
     met = {}
     for line in lines:
         times, _, file, name = line.split("\t")
         met[f"{file}: {name}"] = met.get(f"{file}: {name}", 0) + int(times)
-    return sorted(name for name, times in met.items() if times == 0), len(met)
+    return dict(sorted(met.items(), key=lambda each: (each[1], each[0])))
 
 
 def main():
@@ -56,11 +56,13 @@ def main():
     kinds = [kind for kind in KINDS if not parts or any(part in kind for part in parts)]
     with tempfile.NamedTemporaryFile("r") as file:
         failed = [kind for kind in kinds if run(arguments.build, kind, arguments, file.name) != 0]
-        missing, number = unmet(file.read().splitlines())
-    if number == 0:
+        situations = totals(file.read().splitlines())
+    missing = [name for name, times in situations.items() if times == 0]
+    if not situations:
         sys.exit("these simulators count no situations: build them with assertions, as ./run build does")
-    print(f"{len(kinds) - len(failed)} of {len(kinds)} kinds hold; {number - len(missing)} of {number} situations were met")
+    print("".join(f"{times:>12} times: {name}\n" for name, times in situations.items() if times > 0), end="")
     print("".join(f"not met: {name}\n" for name in missing), end="")
+    print(f"{len(kinds) - len(failed)} of {len(kinds)} kinds hold; {len(situations) - len(missing)} of {len(situations)} situations were met")
     judged = kinds == KINDS and arguments.seeds >= ENOUGH and not arguments.nic
     sys.exit(1 if failed or (judged and missing) else 0)
 

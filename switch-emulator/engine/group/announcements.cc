@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "wire/situation.h"
+
 namespace cepheus::fabric {
 
 // Position of that member's queue, present or not.
@@ -28,6 +30,8 @@ bool Announcements::note(PortId port, const Announced& announced, std::int64_t a
     return each.first <= acked || each.first == announced.first;
   });
   queue.size = static_cast<std::uint16_t>(kept - begin);
+  if (begin + queue.size != end)
+    CEPHEUS_SITUATION("an announcement replaces one that is served or repeated");
   if (queue.size == kMost) return false;
   queue.newest = queue.size;
   queue.entries[queue.size++] = announced;

@@ -19,6 +19,7 @@
 #include "switch-emulator/engine/registration/claim.h"
 #include "switch-emulator/engine/registration/refusals.h"
 #include "wire/extension_headers.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -50,12 +51,14 @@ void merge(Call& call, OneSource& group, bool from_slowest,
   if (turn.naks().on_min(turn.min())) call.count(Counter::kRequestedInVain);
   if (nak) turn.naks().hold(*nak);
   if (const auto due = turn.naks().take_due(call.now, turn.min(), from_slowest)) {
+    if (!nak) CEPHEUS_SITUATION("a NAK is sent once the slowest path has caught up");
     turn.acknowledge();
     if (!due->rnr) group.note_loss(call);
     to_source(call, group, due->aeth(), due->psn);
   } else if (after(turn.min(), turn.acknowledged())) {
     acknowledge_to_source(call, group);
   } else {
+    if (nak) CEPHEUS_SITUATION("a NAK waits for a slower path");
     call.count(Counter::kFeedbackAbsorbed);
   }
 }
@@ -65,16 +68,19 @@ void merge(Call& call, OneSource& group, bool from_slowest,
 bool concerns_turn(Call& call, const OneSource& group, const GroupPacket& packet) {
   const Turn& turn = group.turn;
   if (turn.source() == kNoPath) {
+    CEPHEUS_RARE_SITUATION("feedback arrives after its source has left");
     call.count(Counter::kDropFeedbackNoSource);
     return false;
   }
   if (packet.path == turn.source()) {
+    CEPHEUS_SITUATION("a new source answers the turn before its own");
     call.count(Counter::kDropFeedbackStale);
     return false;
   }
   const TurnName named{packet.headers.ip.destination,
                        Psn(packet.headers.bth.destination_qp.value())};
   if (!group.tree.paths[packet.path].is_host && call.rules().named_turns && named != turn.name()) {
+    CEPHEUS_SITUATION("a switch answers another turn than the present one");
     call.count(Counter::kDropFeedbackOtherTurn);
     return false;
   }
@@ -124,6 +130,7 @@ void take_feedback(Call& call, OneSource& group, const GroupPacket& packet) {
   // turn. Without the request the new source would time out.
   if (path == turn.previous() && aeth.is_sequence_nak() &&
       group.numbering.is_of_last_source(call, group, path, psn)) {
+    CEPHEUS_SITUATION("a last source is not ready for the new one");
     call.count(Counter::kFeedbackTaken);
     turn.await_handover(call.now);
     group.feedback_timer->on_unready(path);
@@ -136,6 +143,7 @@ void take_feedback(Call& call, OneSource& group, const GroupPacket& packet) {
   if (after(psn, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
   const Psn acked = turn.acked(path);
   if (before(cumulative, acked) || (is_ack && cumulative == acked)) {
+    if (!is_ack) CEPHEUS_SITUATION("a NAK arrives after a later acknowledgement of its path");
     if (call.rules().every_drop_counted) call.count(Counter::kDropFeedbackStale);
     return;
   }
@@ -152,6 +160,7 @@ void extend_wait(Call& call, OneSource& group) {
   if (!turn.awaits_handover() || turn.previous() == kNoPath) return;
   if (turn.acked(turn.previous()) != turn.base() - 1) return;
   if (!turn.is_handover_past(call.now, call.config.gate_age)) return send_wait(call, group);
+  CEPHEUS_RARE_SITUATION("a last source never becomes ready");
   call.count(Counter::kHandoverGaveUp);
   fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteOperational));
 }
@@ -159,6 +168,7 @@ void extend_wait(Call& call, OneSource& group) {
 void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
   Turn& turn = group.turn;
   const bool from_slowest = path == turn.slowest();
+  CEPHEUS_RARE_SITUATION("a member begins its turn before its last acknowledgement arrives");
   ++group.evidence[path].packets;
   turn.set_acked(path, turn.sent());
   merge(call, group, from_slowest);
@@ -183,6 +193,7 @@ Instant repeat_last_ack(Call& call, OneSource& group) {
   const Turn& turn = group.turn;
   if (turn.source() == kNoPath || !turn.rests()) return wire::kNever;
   if (group.last_ack.next() <= call.now) {
+    CEPHEUS_SITUATION("the last ACK of a turn is sent again");
     call.count(Counter::kLastAckRepeated);
     group.last_ack.on_repeat(call.now);
     to_source(call, group, {}, turn.acknowledged());

@@ -9,6 +9,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group/one_source.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -52,7 +53,10 @@ void FeedbackTimer::on_data(Instant now, PathNo from, Psn psn, bool ack_request,
     burst_->end = now;
     newest_ = psn;
   }
-  if (!is_new && sample_ && !after(psn, sample_->psn)) sample_.reset();
+  if (!is_new && sample_ && !after(psn, sample_->psn)) {
+    CEPHEUS_SITUATION("the packet that measures a round trip is repeated");
+    sample_.reset();
+  }
   if (!ack_request) return;
   if (is_new && !sample_) sample_ = {psn, now};
   if (!owed_) is_sooner_ = true;
@@ -65,6 +69,7 @@ void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked
   // Some NICs send NAK(e) after RNR(e), too. That acknowledges nothing, and the receiver still
   // waits.
   if (is_rnr || acked != before_it) from.is_unready = is_rnr;
+  if (!is_rnr && from.is_unready) CEPHEUS_SITUATION("a path sends NAK behind its RNR NAK");
   from.answered = now;
   // Repeated packets are not measured. If only a measurement ended the back-off, one loss after the
   // other would be awaited with the longest wait.
@@ -98,7 +103,10 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   const Psn min = turn.min();
   if (!is_on_ || turn.source() == kNoPath || !is_owed(min)) return due;
   const int requests = turn.naks().requests(min + 1);
-  if (is_patient_ && requests == Requests::kMost) return due;
+  if (is_patient_ && requests == Requests::kMost) {
+    CEPHEUS_SITUATION("a switch has requested one packet as often as it may");
+    return due;
+  }
   for (PathNo i = 0; i < paths_.size(); ++i) {
     const PathTimer& path = paths_[i];
     if (!is_slowest(turn, i)) continue;
@@ -113,6 +121,7 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
       // much faster have a longer queue.
       const Duration filled = burst_->end - burst_->begin;
       if (distance(min, newest_) > path.at_once || filled < path.took / 2) {
+        CEPHEUS_SITUATION("a burst waits in a longer queue than any that was measured");
         wait = std::max(wait, std::min<Duration>(kSlowerReceiver * filled, kLongestSilence));
       }
     }
@@ -139,7 +148,10 @@ bool FeedbackTimer::awaits_receiver(const Turn& turn) const {
 
 void FeedbackTimer::on_request(Instant now, const Turn& turn) {
   // Nothing tells a lost repeat from a source that is farther away than is known.
-  if (turn.naks().is_sent(turn.min() + 1)) paths_[turn.source()].to_source.back_off();
+  if (turn.naks().is_sent(turn.min() + 1)) {
+    CEPHEUS_SITUATION("a switch requests one packet twice");
+    paths_[turn.source()].to_source.back_off();
+  }
   last_ = now;
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (is_slowest(turn, i)) paths_[i].trip.back_off();

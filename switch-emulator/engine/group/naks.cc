@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/situation.h"
+
 namespace cepheus::fabric {
 
 void Naks::reset() {
@@ -17,9 +19,19 @@ void Naks::hold(const Nak& nak) {
   if (!nak.rnr && knows(nak.psn)) return;
   std::size_t at = 0;
   while (at < held_ && before(waiting_[at].psn, nak.psn)) ++at;
-  if (at < held_ && waiting_[at].psn == nak.psn) return waiting_[at].join(nak);
-  if (at == most_held_) return;
-  if (held_ < most_held_) ++held_;
+  if (at < held_ && waiting_[at].psn == nak.psn) {
+    CEPHEUS_SITUATION("two receivers lack the same packet");
+    return waiting_[at].join(nak);
+  }
+  if (at == most_held_) {
+    CEPHEUS_SITUATION("a NAK finds nearer ones in all places");
+    return;
+  }
+  if (held_ < most_held_) {
+    ++held_;
+  } else {
+    CEPHEUS_SITUATION("a NAK takes the place of a farther one");
+  }
   std::copy_backward(waiting_.begin() + at, waiting_.begin() + held_ - 1, waiting_.begin() + held_);
   waiting_[at] = nak;
 }
@@ -49,6 +61,7 @@ std::optional<Naks::Repeat> Naks::on_data(wire::Instant now, wire::Psn psn) {
     // The receiver that lacks this packet gets it now, and answers it anew. If its RNR NAK were
     // passed on later, the packet would come twice.
     if (waiting_[at].psn != psn) continue;
+    CEPHEUS_SITUATION("a packet is repeated while a NAK for it waits");
     drop(at);
     break;
   }
@@ -56,12 +69,16 @@ std::optional<Naks::Repeat> Naks::on_data(wire::Instant now, wire::Psn psn) {
   const Sent sent = *std::exchange(sent_, std::nullopt);
   Repeat repeat;
   if (!sent.is_paused && sent.naks == 1) repeat = {now - sent.last - sent.pause, true};
+  if (sent.naks > 2) CEPHEUS_SITUATION("a source repeats a packet after three NAKs");
   if (!sent.is_paused && sent.naks == 2) repeat = {now - sent.first, false};
   return repeat;
 }
 
 bool Naks::on_min(wire::Psn min) {
-  while (held_ > 0 && !before(min, waiting_[0].psn)) drop(0);
+  while (held_ > 0 && !before(min, waiting_[0].psn)) {
+    CEPHEUS_SITUATION("all have a packet for which a NAK waits");
+    drop(0);
+  }
   if (last_sequence_ && !before(min, *last_sequence_)) last_sequence_.reset();
   if (sent_ && !before(min, sent_->psn)) sent_.reset();
   if (!requested_ || before(min, *requested_)) return false;

@@ -7,6 +7,7 @@
 #include "switch-emulator/engine/group/feedback.h"
 #include "switch-emulator/engine/group/replication.h"
 #include "switch-emulator/engine/registration/claim.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -75,7 +76,9 @@ void OneSource::note_data() {
 
 void OneSource::note_loss(const Call& call) {
   if (!call.rules().window_after_loss) return;
-  if (loss_window.on_loss(static_cast<std::uint32_t>(stats.data_packets))) note_window_change();
+  if (!loss_window.on_loss(static_cast<std::uint32_t>(stats.data_packets))) return;
+  CEPHEUS_RARE_SITUATION("losses shrink a group's window");
+  note_window_change();
 }
 
 void OneSource::on_timer(Call& call) {
@@ -92,7 +95,13 @@ void OneSource::on_path_added() {
 
 void OneSource::on_path_removed(Call& call, const Removed& removed) {
   const auto& [gone, last, port, leader] = removed;
-  if (turn.gate().path() == gone) empty_gate(call, *this, port);
+  if (turn.gate().path() == gone) {
+    if (turn.gate().holds())
+      CEPHEUS_RARE_SITUATION("a path leaves while the gate holds its packets");
+    empty_gate(call, *this, port);
+  }
+  if (turn.source() == gone && !turn.is_finished())
+    CEPHEUS_RARE_SITUATION("a source leaves while members lack its packets");
   if (regions) regions->remove(port);
   evidence[gone] = evidence[last];
   evidence.pop_back();
@@ -105,11 +114,20 @@ void OneSource::on_path_removed(Call& call, const Removed& removed) {
 }
 
 void OneSource::on_port_down(PathNo path) {
+  const Gate& gate = turn.gate();
+  if (gate.holds() && path == turn.source())
+    CEPHEUS_RARE_SITUATION("a source's port goes down while another waits at the gate");
+  if (gate.holds() && path == gate.path())
+    CEPHEUS_RARE_SITUATION("a port goes down while the gate holds its packets");
   evidence[path].was_down = true;
   evidence[path].is_back = false;
 }
 
-void OneSource::on_port_up(PathNo path) { evidence[path].is_back = evidence[path].was_down; }
+void OneSource::on_port_up(PathNo path) {
+  if (!turn.is_finished())
+    CEPHEUS_SITUATION("a member's port is up again while a turn waits for members");
+  evidence[path].is_back = evidence[path].was_down;
+}
 
 void OneSource::release_held(Call& call) {
   const Gate& gate = turn.gate();

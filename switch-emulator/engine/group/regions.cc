@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "wire/situation.h"
+
 namespace cepheus::fabric {
 
 // Position of that region, present or not.
@@ -22,8 +24,14 @@ Regions::Taken Regions::publish(PortId port, std::uint16_t serial,
   if (known == serials_.end() || known->port != port) {
     serials_.insert(known, {port, serial});
   } else {
-    if (known->serial == serial) return Taken::kAlready;
-    if (newest_only && !wire::newer_epoch(serial, known->serial)) return Taken::kTooOld;
+    if (known->serial == serial) {
+      CEPHEUS_SITUATION("a publication comes twice");
+      return Taken::kAlready;
+    }
+    if (newest_only && !wire::newer_epoch(serial, known->serial)) {
+      CEPHEUS_SITUATION("an older publication arrives after a newer one");
+      return Taken::kTooOld;
+    }
     known->serial = serial;
   }
   const auto old = of(port);

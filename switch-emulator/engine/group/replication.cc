@@ -23,6 +23,7 @@
 #include "switch-emulator/engine/registration/refusals.h"
 #include "wire/ecn.h"
 #include "wire/icrc.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -116,6 +117,7 @@ bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
         return send_to_memory(call, group, to, packet, psn, *target);
       }
       // Its announcement was lost on the way here. No key would make the packet harmless.
+      CEPHEUS_SITUATION("a WRITE arrives, and its announcement was lost");
       call.lose(Counter::kDataCopies, Counter::kDropUnannounced);
       return false;
     case Copies::Kind::kAsItIs:
@@ -130,6 +132,8 @@ bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
 std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
                        bool repeat, const Copies& copies) {
   const bool to_all = group.turn.goes_to_all(call.now, call.config.gate_age, repeat);
+  if (repeat && to_all)
+    CEPHEUS_SITUATION("a repeat also goes to switches that have acknowledged it");
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
@@ -177,11 +181,13 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   group.evidence[turn.source()].on_packet();
   if (copies.is_checked()) {
     if (const Path* const refuser = refuser_of(call, group, copies, packet, psn)) {
+      CEPHEUS_SITUATION("a WRITE fits no memory that a member has named");
       return refuse_write(call, group, packet, psn, *refuser);
     }
     if (group.regions) group.regions->admit(psn);
   } else if (copies.kind == Copies::Kind::kContinued && group.regions &&
              group.regions->refuses(psn)) {
+    CEPHEUS_SITUATION("the rest of a refused WRITE arrives");
     return call.count(Counter::kDropWriteRefused);
   }
   call.count(Counter::kDataTaken);
@@ -200,10 +206,14 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   const std::uint32_t wanted = copy_out(call, group, packet, psn, !is_new, copies);
   if (is_new) {
     // No other member in this group: no feedback will say that it has arrived.
-    if (wanted == 0) acknowledge_to_source(call, group);
+    if (wanted == 0) {
+      CEPHEUS_SITUATION("a source sends to a group that has no other member left");
+      acknowledge_to_source(call, group);
+    }
   } else if (wanted > 0) {
     if (psn == turn.base()) extend_wait(call, group);
   } else if (call.rules().lost_aggregate_answer) {
+    CEPHEUS_SITUATION("a source repeats what all have");
     call.count(Counter::kLostAggregateAnswered);
     acknowledge_to_source(call, group);
   }
@@ -231,6 +241,7 @@ void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
 void try_gate(Call& call, OneSource& group, const Leader& leader) {
   Gate& gate = group.turn.gate();
   if (!gate_is_open(call, group)) return;
+  CEPHEUS_SITUATION("the gate opens, and holds packets");
   const PathNo path = gate.path();
   // New packets for the gate go into the empty one.
   for (auto at = gate.take(); at != HeldFrames::kNone;) {

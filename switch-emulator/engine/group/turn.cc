@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "switch-emulator/engine/check.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -53,6 +54,7 @@ void MessageEnds::grow(Psn acknowledged, std::uint32_t ahead) {
 
 void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   if (source_ != kNoPath) finish(newcomer.first - 1, counts_turns);
+  if (awaits_handover()) CEPHEUS_SITUATION("a turn ends whose last source was not ready for it");
   previous_ = source_;
   source_ = newcomer.path;
   is_source_host_ = newcomer.is_host;
@@ -156,6 +158,8 @@ void Turn::on_path_removed(PathNo gone, PathNo last) {
       *number = gone;
     }
   }
+  if (source_ != kNoPath && previous_ == kNoPath && awaits_handover())
+    CEPHEUS_RARE_SITUATION("a last source that is not ready leaves");
   gate_.renumber(gone, last);
   find_slowest();
 }

@@ -11,6 +11,8 @@
 // request is repeated, Requests::kMost times at most, after a round trip measured by Karn's rule.
 #include "switch-emulator/engine/mcrdma/ack_merge.h"
 
+#include "wire/situation.h"
+
 namespace cepheus::fabric {
 
 using wire::AckKind;
@@ -69,6 +71,7 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
   if (!is_fewer || least == nullptr || (before && !after(least->acked, *before))) {
     return std::nullopt;
   }
+  CEPHEUS_RARE_SITUATION("a sender's last lagging receiver is evicted");
   Answer answer{least->acked, {AckKind::kAck, wire::Aeth::kNoCreditLimit, least->msn}};
   forget_what_all_have(least->acked);
   if (const auto lacking = due(least->acked + 1)) request(now, *lacking, *least, answer);
@@ -109,13 +112,17 @@ void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
 void AckMerge::add_round_trip(Instant now, const Receiver& from, Psn acked) {
   if (!sample_ || !sample_->is_repeat || from.last_nak != sample_->psn) return;
   if (before(acked, sample_->psn) || !before(from.acked, sample_->psn)) return;
+  CEPHEUS_SITUATION("a repeat measures a sender's round trip");
   trip_.add(now - sample_->at);
 }
 
 // Feedback that later feedback has overtaken acknowledges less, and changes nothing. Then it
 // returns false.
 bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint32_t msn) {
-  if (from.is_known && before(cumulative, from.acked)) return false;
+  if (from.is_known && before(cumulative, from.acked)) {
+    CEPHEUS_SITUATION("feedback to a sender is overtaken by later feedback");
+    return false;
+  }
   add_round_trip(now, from, cumulative);
   if (!from.is_known || after(cumulative, from.acked)) from.lacks.reset();
   from.acked = cumulative;
@@ -149,6 +156,7 @@ AckMerge::Taken AckMerge::take(Instant now, Ipv4 host, Psn psn, const wire::Aeth
     if (has_seen_all_ || !sent_ || !is_ack) return Taken::kUnsent;
     // This switch has restarted. The sender repeats packets from before that, perhaps only one, and
     // the receiver acknowledges later ones.
+    CEPHEUS_SITUATION("a receiver acknowledges more than its restarted switch has seen");
     psn = *sent_;
   }
   const Psn cumulative = is_ack ? psn : psn - 1;
@@ -157,10 +165,14 @@ AckMerge::Taken AckMerge::take(Instant now, Ipv4 host, Psn psn, const wire::Aeth
   const bool is_news = !aeth.is_fatal_nak() && note_acked(now, *from, cumulative, aeth.msn);
   const Receiver* least = slowest();
   if (least == nullptr) {
-    if (awaits_unknown_) return Taken::kWithheld;
+    if (awaits_unknown_) {
+      CEPHEUS_SITUATION("a restarted switch keeps an ACK back until it knows all receivers");
+      return Taken::kWithheld;
+    }
     least = from;
   }
   if (aeth.is_fatal_nak()) {
+    CEPHEUS_RARE_SITUATION("a receiver's error ends a sender's connection");
     answer = {naks_minimum_ ? least->acked + 1 : psn, aeth};
     return pass(answer);
   }
@@ -204,7 +216,12 @@ bool AckMerge::take_nak(Receiver& from, const Nak& nak, Psn first) {
   const bool is_on_its_way = comes(from, nak.rnr);
   from.last_nak = nak.psn;
   if (!go_back_.covers(first) || !is_once_) return true;
-  if (!is_on_its_way) from.lacks = nak;
+  if (is_on_its_way) {
+    CEPHEUS_SITUATION("a receiver's NAK is about a packet that is on its way");
+  } else {
+    CEPHEUS_SITUATION("a receiver's NAK waits until all have the packets before it");
+    from.lacks = nak;
+  }
   return false;
 }
 
@@ -216,6 +233,7 @@ bool AckMerge::comes(const Receiver& receiver, bool is_rnr) const {
   const Psn lacking = receiver.acked + 1;
   if (!go_back_.covers(lacking)) return false;
   if (!go_back_.has_resent(lacking)) return true;
+  CEPHEUS_SITUATION("a receiver sends NAK behind a repeat of its packet");
   if (is_rnr) return false;
   return go_back_.begins_at(lacking) || !receiver.last_nak ||
          !go_back_.covers(*receiver.last_nak) || after(*receiver.last_nak, lacking);
@@ -227,6 +245,7 @@ std::optional<Nak> AckMerge::due(Psn first) const {
   for (const Receiver& one : receivers_) {
     if (!one.lacks || one.acked + 1 != first) continue;
     if (due) {
+      CEPHEUS_SITUATION("two receivers of a sender wait for one packet");
       due->join(*one.lacks);
     } else {
       due = one.lacks;
@@ -252,13 +271,17 @@ Instant AckMerge::deadline() const {
   const Receiver* least = slowest();
   if (least == nullptr || !before(least->acked, *owed_)) return wire::kNever;
   const int requests = requests_.count(least->acked + 1);
-  if (requests == Requests::kMost) return wire::kNever;
+  if (requests == Requests::kMost) {
+    CEPHEUS_SITUATION("a sender's switch has requested one packet as often as it may");
+    return wire::kNever;
+  }
   return last_packet_ + trip_.wait() * (1 << requests);
 }
 
 AckMerge::Answer AckMerge::request_again(Instant now) {
   const Receiver& least = *slowest();
   const Psn first = least.acked + 1;
+  if (requests_.count(first) > 0) CEPHEUS_SITUATION("a sender's switch requests one packet twice");
   requests_.add(first);
   Answer answer;
   request(now, Nak::request(first), least, answer);

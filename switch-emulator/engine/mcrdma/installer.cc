@@ -15,6 +15,7 @@
 #include "switch-emulator/engine/registration/shares.h"
 #include "switch-emulator/engine/registration/signed_datagram.h"
 #include "wire/ecn.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -153,6 +154,7 @@ bool Installer::on_passing(Call& call, const Frame& frame, const wire::UdpHeader
   auto message = SenderGroupMessage::parse(payload);
   const auto out = routes_.next_hop(datagram->ip.destination, 0, call.ingress());
   if (!message || !measures(*message) || !out || !call.rules().least_path_mtu) return false;
+  CEPHEUS_SITUATION("a switch that branches nothing narrows an INSTALL's path");
   --datagram->ip.ttl;
   wire::MrpPath path{message->path_mtu, 0};
   path.narrow({call.port(call.ingress()).path_mtu(), 0});
@@ -207,6 +209,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     return reject(call, message, MrpReject::kIdInUse, nullptr, tos);
   }
   if (group != nullptr && wire::newer_epoch(group->installed.header.epoch, message.header.epoch)) {
+    CEPHEUS_RARE_SITUATION("an INSTALL of an older epoch arrives at a switch");
     return call.count(Counter::kDropMrpStale);
   }
   std::size_t unreachable = 0;
@@ -214,6 +217,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   if (branches.empty()) {
     // Cut off for now: the record stays. The sender evicts receivers that are gone.
     if (group != nullptr) {
+      CEPHEUS_RARE_SITUATION("a receiver of an installed group is cut off");
       group->last_seen = call.now;
       group->note_install();
     }
@@ -246,9 +250,13 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
       group->merge =
           std::make_unique<AckMerge>(addressed, call.ingress(), config_.rules, config_.cnp_window);
     }
+    if (is_first && (message.header.flags & SenderGroupMessage::kFresh) == 0)
+      CEPHEUS_SITUATION("a restarted switch gets an INSTALL of an active group");
     const bool is_fresh = is_first && (message.header.flags & SenderGroupMessage::kFresh) != 0;
     // Soon after this switch's start, even the first INSTALL may be from before a restart.
     const bool sees_all = call.now - started_ > config_.sender_lives;
+    if (is_fresh && !sees_all)
+      CEPHEUS_SITUATION("a new group is installed soon after its switch's start");
     const auto answer = group->merge->set_receivers(
         call.now, message.list(), is_fresh ? std::optional(message.start) : std::nullopt, sees_all);
     merged_ = group;
@@ -265,6 +273,7 @@ std::vector<MrpMember> Installer::erase_older(const SenderKey& key,
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
     if (&other == kept || !is_superseded(other, message)) return false;
+    CEPHEUS_RARE_SITUATION("a new epoch of a sender group branches by another receiver");
     add_receivers(former, other);
     return true;
   });
@@ -331,7 +340,10 @@ void Installer::branch_to_reachable(const Call& call, SenderGroup& group) {
     std::size_t unreachable = 0;
     group.branches =
         bifurcate(config_, routes_, group.installed.list(), call.ingress(), unreachable);
-    if (group.branches.empty()) remove_receiver(group.installed, unreachable);
+    if (group.branches.empty()) {
+      CEPHEUS_SITUATION("a sender group ends while a receiver is cut off");
+      remove_receiver(group.installed, unreachable);
+    }
   }
   group.rule = rule_for(group.installed.list(), group.branches, group.installed.addressed);
 }
@@ -348,6 +360,7 @@ void Installer::remove_former(Call& call, const SenderGroup& gone,
     if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.installed.add(m);
   }
   if (all.installed.receiver_count == gone.installed.receiver_count) return;
+  CEPHEUS_SITUATION("a sender group ends, and receivers that it had before learn of it");
   branch_to_reachable(call, all);
   pass_on(call, all, MrpType::kRemove, kFormerShare, &gone.branches);
 }
@@ -413,6 +426,7 @@ void Installer::on_port_down(Call& call, PortId down) {
   const Ipv4 host = call.port(down).host;
   groups_.for_each([&](SenderGroup& group) {
     if (group.merge && group.merge->port() == down) {
+      CEPHEUS_RARE_SITUATION("a sender's port goes down");
       if (!group.orphaned) group.orphaned = call.now;
       due_ = std::min(due_, expires(group));
     }
@@ -433,6 +447,7 @@ void Installer::report_down(Call& call, const SenderGroupMessage& installed, Ipv
 void Installer::on_port_up(Instant now, PortId up) {
   groups_.for_each([&](SenderGroup& group) {
     if (!group.orphaned || group.merge->port() != up || group.port_came_up) return;
+    CEPHEUS_RARE_SITUATION("a sender's port is up again before its group ages");
     group.orphaned = now;
     group.port_came_up = true;
   });
@@ -460,6 +475,7 @@ void Installer::on_timer(Call& call) {
 
 // Receivers behind this switch get a REMOVE in the sender's name.
 void Installer::forget(Call& call, const SenderGroup& group) {
+  CEPHEUS_SITUATION("a sender group ages at a switch");
   call.count(Counter::kStaleTableAged);
   pass_on(call, group, MrpType::kRemove, 0);
   groups_.erase(group);

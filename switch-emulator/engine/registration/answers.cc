@@ -4,6 +4,7 @@
 
 #include "switch-emulator/engine/registration/registration_messages.h"
 #include "switch-emulator/engine/registration/shares.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -100,7 +101,10 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
     merge(call, answer, *party);
     return confirm_due(call, answer.id(), answer.epoch());
   }
-  if (from_host && party->by_switch) return reject_complaint(call, answer, MrpReject::kNotMember);
+  if (from_host && party->by_switch) {
+    CEPHEUS_RARE_SITUATION("COMPLAIN comes for a group that its switch has ended");
+    return reject_complaint(call, answer, MrpReject::kNotMember);
+  }
   if (from_host && !is_on(party->roster, answer)) {
     call.count(Counter::kDropNotMember);
     return reject_complaint(call, answer, MrpReject::kEvicted);
@@ -120,7 +124,10 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
 void Answers::merge(Call& call, const MrpRequest& confirm, const Party& party) {
   const wire::MrpHeader& header = confirm.message.header;
   Roster& roster = party.roster;
-  if (step_of(header) != roster.step()) return call.count(Counter::kDropMrpStale);
+  if (step_of(header) != roster.step()) {
+    CEPHEUS_SITUATION("a member confirms a step that its switch has left behind");
+    return call.count(Counter::kDropMrpStale);
+  }
   std::size_t known = 0;
   for (const wire::MrpMember& m : confirm.message.list()) {
     if (roster.confirm(m, call.ingress(), is_host_sync(header))) ++known;
@@ -155,6 +162,8 @@ void Answers::on_timer(Call& call) {
     due_.pop_front();
     const auto party = find(due.id, due.epoch);
     if (!party) continue;
+    if (party->roster.awaited() > 0)
+      CEPHEUS_SITUATION("a switch confirms for some members, and awaits others");
     party->roster.is_timed = false;
     send_confirms(call, due.id, due.epoch, *party);
   }

@@ -15,6 +15,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group/feedback.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -35,6 +36,7 @@ Claim admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn f
 // A packet of an earlier turn: its sender has lost the last answer. The answer never has a larger
 // PSN than the packet: a NIC believes an ACK for more than it sent.
 Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket& packet) {
+  CEPHEUS_SITUATION("a packet of an earlier turn comes again");
   send_feedback(call, group, packet.path, name_of(packet), {}, packet.psn());
   call.count(Counter::kOldDuplicateAnswered);
   return Claim::kHandled;
@@ -57,6 +59,7 @@ bool beyond_window(const Call& call, Psn expected, Psn psn) {
 Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
               Psn first) {
   Gate& gate = group.turn.gate();
+  CEPHEUS_RARE_SITUATION("a newcomer waits at the gate for longer than its leader may take");
   if (gate.holds_for(packet.path, turn.source)) {
     empty_gate(call, group, group.tree.paths[packet.path].port);
   }
@@ -76,7 +79,10 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
     return give_up(call, group, packet, turn, first);
   }
   // A sender that begins again needs another answer; the packets behind its first need none.
-  if (packet.psn() == first && gate.answered() == packet.path) gate.on_begun_again();
+  if (packet.psn() == first && gate.answered() == packet.path) {
+    CEPHEUS_SITUATION("a newcomer begins again after its RNR NAK, and the gate is still shut");
+    gate.on_begun_again();
+  }
 
   const Gate::Kept kept = gate.keep(call, packet, turn.source);
   if (kept == Gate::Kept::kYes) {
@@ -88,6 +94,8 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   }
   if (gate.answered() == packet.path) return drop(call, Counter::kDropGateAnswered);
   gate.on_answered(packet.path);
+  if (kept == Gate::Kept::kAlready)
+    CEPHEUS_SITUATION("a newcomer times out while the gate holds its first packet");
   // A newcomer that repeats its first packet although the gate holds it has timed out, and would
   // soon give up without an answer. It needs few RNRs, because the answer to that packet
   // ends its wait.
@@ -109,7 +117,10 @@ Claim claim_named(Call& call, OneSource& group, const GroupPacket& packet) {
     if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
     return drop(call, Counter::kDropConflict);
   }
-  if (name.base != turn.next() || !turn.ends_message()) return drop(call, Counter::kDropConflict);
+  if (name.base != turn.next() || !turn.ends_message()) {
+    CEPHEUS_SITUATION("a switch passes on a turn that can't begin yet");
+    return drop(call, Counter::kDropConflict);
+  }
   if (before(psn, name.base) || beyond_window(call, name.base, psn)) {
     return drop(call, Counter::kDropDataWindow);
   }
@@ -126,7 +137,10 @@ Claim nak_first(Call& call, OneSource& group, const GroupPacket& packet, Psn nex
   const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
                            !beyond_window(call, next, packet.psn());
   const bool is_answered = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
+  if (is_newcomer && is_answered)
+    CEPHEUS_SITUATION("a newcomer with a lost first packet has had its NAK");
   if (!is_newcomer || is_answered) return drop(call, Counter::kDropConflict);
+  CEPHEUS_SITUATION("a newcomer's first packet is lost");
   turn.gate().on_nak(packet.path);
   const auto sequence = wire::Aeth::nak(wire::NakCode::kSequenceError);
   send_feedback(call, group, packet.path, name_of(packet), sequence, next);
@@ -147,6 +161,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
   // If a source has left and a member lacks a part of its turn, a newcomer waits as for any other
   // turn.
   const bool is_free = turn.source() == kNoPath && turn.is_finished();
+  if (is_free) CEPHEUS_SITUATION("a newcomer begins after the last source has left");
   if (!is_free) {
     // Bounds: of PSNs the data window beyond `next`, of acknowledgements Turn::kMostUnderWay.
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
@@ -164,7 +179,10 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
   const bool had_nak = turn.gate().has_nak(packet.path);
   admit(call, group, packet.path, packet.headers.ip.source, next, next);
   // Receivers' NAKs for this packet would cost a second retry (rule nak_once).
-  if (had_nak) turn.naks().on_sent_before(next);
+  if (had_nak) {
+    CEPHEUS_SITUATION("a newcomer with a NAK repeats its first packet, and is admitted");
+    turn.naks().on_sent_before(next);
+  }
   return Claim::kCurrent;
 }
 

@@ -6,6 +6,7 @@
 #include "switch-emulator/engine/registration/placement.h"
 
 #include "switch-emulator/engine/call.h"
+#include "wire/situation.h"
 #include "wire/splitmix.h"
 
 namespace cepheus::fabric {
@@ -70,7 +71,9 @@ std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& ta
                                              Routes::ClassNo c) {
   PortId& chosen = table.chosen[c];
   if (chosen != PortId()) {
-    return routes_.serves(chosen, c) ? std::optional(chosen) : std::nullopt;
+    if (routes_.serves(chosen, c)) return chosen;
+    CEPHEUS_RARE_SITUATION("the trunk that a group has chosen fails during its registration");
+    return std::nullopt;
   }
   std::optional<PortId> best;
   const auto& ports = routes_.ports(c);
@@ -86,6 +89,7 @@ std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& ta
       best = port;
       break;
     }
+    if (best) CEPHEUS_SITUATION("a group has several trunks to choose from");
     const bool fewer = best && groups_.groups_over(port) < groups_.groups_over(*best);
     if (!best || (fewer && call.rules().fewest_groups)) best = port;
   }

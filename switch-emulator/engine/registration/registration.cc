@@ -7,6 +7,7 @@
 #include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/registration_messages.h"
 #include "switch-emulator/engine/registration/shares.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -94,7 +95,10 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
 
 void Registrar::on_register(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpRegister);
-  if (is_stale(request)) return call.count(Counter::kDropMrpStale);
+  if (is_stale(request)) {
+    CEPHEUS_SITUATION("REGISTER comes after its step, or of an older epoch");
+    return call.count(Counter::kDropMrpStale);
+  }
   if (!is_under_way(request) && !rate_.admit(call.ingress(), call.now)) {
     return call.count(Counter::kDropMrpRate);
   }
@@ -106,6 +110,7 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
   touch(call, entry);
 
   if (const Refusal refusal = tree_.place_all(call, entry.table, request.message.list())) {
+    if (known != nullptr) CEPHEUS_RARE_SITUATION("a later part of a list of members is refused");
     if (known == nullptr) groups_.erase(call, request.id());
     return send_reject(call, request, refusal.reason, refusal.member);
   }
@@ -149,6 +154,7 @@ bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member
   bool found = false;
   for (const PortId port : routes_.ports(*route)) {
     if (roster.count_behind(port) == 0) continue;
+    if (found) CEPHEUS_SITUATION("a member without a name may be behind two trunks");
     parts.add(port, member);
     found = true;
   }
@@ -219,6 +225,7 @@ GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
   if (entry->leader == request.leader() && leads_to(entry->table.group, call.ingress())) {
     return entry;
   }
+  CEPHEUS_SITUATION("a command for a group comes from another leader, or another side");
   call.count(Counter::kDropMrpForeign);
   return nullptr;
 }
@@ -239,6 +246,7 @@ void Registrar::on_connect(Call& call, const MrpRequest& request) {
     return call.count(Counter::kDropMrpStale);
   }
   if (!knows_all(entry->table, request)) {
+    CEPHEUS_RARE_SITUATION("CONNECT finds an incomplete list of members");
     return send_reject(call, request, MrpReject::kIncomplete, {});
   }
   touch(call, *entry);
@@ -283,6 +291,7 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
       return call.count(Counter::kDropMrpForeign);
     }
     if (stone->epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+    CEPHEUS_SITUATION("UNREGISTER comes again, and the group has ended here");
     return request_confirms(call, request, stone->roster, stone->ports);
   }
   GroupEntry* entry = find_commanded(call, request);
@@ -300,6 +309,7 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
   touch(call, *entry);
   list_branches(entry->table.group, branches_);
   const bool is_news = entry->is_active && request.message.path;
+  if (is_news) CEPHEUS_SITUATION("members of an active group learn of a new path");
   if (!is_news) return pass_on_to_switches(call, request, branches_);
   // Members learn it, and a REPORT that was lost is repeated.
   pass_on(call, request, branches_, entry->table.roster);
@@ -331,6 +341,7 @@ void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
   const bool is_unregistered = stone != nullptr && !stone->by_switch;
   const bool is_known = groups_.find(request.id()) != nullptr || is_unregistered;
   if (is_known || !call.rules().presence_answer) return;
+  CEPHEUS_SITUATION("a switch that has restarted gets a command for a group");
   send_reject(call, request, MrpReject::kIncomplete, {});
 }
 
@@ -341,7 +352,9 @@ void Registrar::on_port_down(Call& call, PortId down) {
     if (path == kNoPath || path == group.leader) return;
     if (!group.paths[path].is_host) {
       report_lost_path(call, entry.leader, entry.table, path);
-    } else if (entry.is_active) {
+    } else if (!entry.is_active) {
+      CEPHEUS_SITUATION("a member's port goes down during its group's registration");
+    } else {
       group.behaviour->on_port_down(path);
       report_hosts(call, routes_, entry.leader, group, path);
     }
@@ -373,6 +386,7 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
     if (!port) continue;
     const PathNo path = group.find(*port);
     if (path == group.leader) continue;  // a leader that leaves unregisters
+    if (path == kNoPath) CEPHEUS_RARE_SITUATION("EVICT comes again, and the member has left here");
     if (path != kNoPath && group.paths[path].qpn == member.qpn) {
       call.count(Counter::kPathsEvicted);
       evict(call, groups_, *entry, path);
@@ -457,8 +471,12 @@ void Registrar::age(Call& call, McstId id) {
     Group& group = entry.table.group;
     const bool has_receivers =
         group.paths.size() > 2 || !std::ranges::all_of(group.paths, &Path::is_host);
+    if (!group.behaviour->may_outlive(group.leader))
+      CEPHEUS_SITUATION("the port of a leader goes down for good during its own turn");
     if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
         has_receivers) {
+      CEPHEUS_SITUATION(
+          "the leader's port stays down, and its group's messages complete without it");
       entry.leaderless = true;
       entry.orphaned = call.now;
       const PathNo leader = std::exchange(group.leader, kNoPath);
@@ -467,6 +485,7 @@ void Registrar::age(Call& call, McstId id) {
       return groups_.reschedule(id, entry);
     }
   }
+  if (!entry.is_active) CEPHEUS_SITUATION("a registration ages that no leader goes on with");
   call.count(Counter::kStaleTableAged);
   dissolve(call, id, entry.orphaned ? MrpReject::kEvicted : MrpReject::kNone);
 }
@@ -475,6 +494,7 @@ void Registrar::age(Call& call, McstId id) {
 void Registrar::on_timer(Call& call) {
   answers_.on_timer(call);
   for (; !repeats_.empty() && repeats_.front().at <= call.now; repeats_.pop_front()) {
+    CEPHEUS_SITUATION("a switch repeats its UNREGISTER to switches behind it");
     pass_on_aged_again(call, repeats_.front().group, repeats_.front().ports);
   }
 }

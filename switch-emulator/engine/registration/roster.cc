@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/registration/roster.h"
 
 #include "switch-emulator/engine/check.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -38,7 +39,9 @@ void Roster::count(const Member& member) {
 
 void Roster::remove(Ipv4 host) {
   for (Trunk& trunk : trunks_) {
-    if (trunk.host == host) trunk.host = Ipv4();
+    if (trunk.host != host) continue;
+    CEPHEUS_SITUATION("the only named member behind a trunk is evicted");
+    trunk.host = Ipv4();
   }
   const std::size_t at = place_of(host, members_.size());
   if (at == members_.size() || members_[at].host != host || members_[at].by_trunk) return;
@@ -123,7 +126,10 @@ void Roster::expect_all() {
 bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) {
   const std::size_t at = place_of(named.host, members_.size());
   if (at == members_.size() || members_[at].host != named.host) {
-    if (nameless_ == 0 || count_behind(port) == 0) return false;
+    if (nameless_ == 0 || count_behind(port) == 0) {
+      CEPHEUS_RARE_SITUATION("a CONFIRM names a member that is not behind its port");
+      return false;
+    }
     add_unsent({named.host, named.qpn, port, 0, true, true, true, host_sync});
     return true;
   }
@@ -138,9 +144,11 @@ bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) 
 
 void Roster::add_unsent(const Member& member) {
   if (expected_ > 0) --expected_;
-  if (std::ranges::find(unsent_, member.host, &Member::host) == unsent_.end()) {
-    unsent_.push_back(member);
+  if (std::ranges::find(unsent_, member.host, &Member::host) != unsent_.end()) {
+    CEPHEUS_SITUATION("a member behind a trunk confirms twice before its switch passes that on");
+    return;
   }
+  unsent_.push_back(member);
 }
 
 void Roster::check_consistent() const {

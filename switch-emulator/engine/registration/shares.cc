@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/registration/shares.h"
 
 #include "switch-emulator/engine/registration/registration_messages.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 
@@ -29,6 +30,7 @@ void report_path(Call& call, const GroupTable& groups, GroupEntry& entry) {
 void report_path_change(Call& call, const GroupTable& groups, GroupEntry& entry) {
   // A connected group keeps its path MTU.
   if (entry.is_active && path_of(groups, entry).window != entry.table.reported.window) {
+    CEPHEUS_SITUATION("an active group's window changes with the groups beside it");
     report_path(call, groups, entry);
   }
 }
