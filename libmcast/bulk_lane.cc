@@ -1,8 +1,8 @@
 // A send takes a slot of `sends_` until its completion, which the device delivers in the order of
-// posting. A WRITE that is longer than portion() goes in parts, at most kMostParts at once: the
-// last one carries the operation's slot and its immediate data. A failed part ends the whole
-// operation. An announced WRITE is a silent announcement and the WRITE, posted together. A full
-// queue is MCAST_ERR_AGAIN; what can't be posted fails the group.
+// posting. A WRITE longer than longest_part() goes in parts, at most kMostParts at once: the last
+// one carries the operation's slot and its immediate data. A failed part ends the whole operation.
+// An announced WRITE is a silent announcement and the WRITE, posted together. A full queue is
+// MCAST_ERR_AGAIN; what can't be posted fails the group.
 #include "libmcast/bulk_lane.h"
 
 #include <arpa/inet.h>
