@@ -199,6 +199,30 @@ TEST(CommunicatorState, LooksAgainInABroadcastAndNotInAPersistentRequest) {
   EXPECT_EQ(calls, 64);
 }
 
+// No blocking broadcast comes, after which all ranks would know that there is no device.
+TEST(CommunicatorState, LooksAgainIfAllBroadcastsAreNonBlocking) {
+  Ranks job(2);
+  job.start(0, std::byte{1});
+  job.fabric.is_port_up = false;
+  job.fabric.on_open = [] { return MCAST_ERR_NO_DEVICE; };
+  job.start(1, std::byte{1});
+  ASSERT_EQ(Ranks::attach(), MCAST_ERR_NO_DEVICE);
+  job.pass();
+  job.fabric.is_port_up = true;
+  job.fabric.on_open = [] { return MCAST_OK; };
+  ASSERT_EQ(Ranks::attach(), MCAST_OK);
+  int calls = 0;
+  for (; calls < 100 && !job.state(0).has_groups(); ++calls) {
+    for (int rank = 0; rank < 2; ++rank) {
+      ASSERT_TRUE(job.state(rank).may_serve(100));
+      job.start(rank, std::byte{2});
+    }
+    job.pass();
+  }
+  EXPECT_EQ(calls, 64);
+  EXPECT_TRUE(job.state(1).has_groups());
+}
+
 // The first broadcast gathers the ranks' places and sets a group up. Rank 0 sends more for more
 // ranks.
 TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {

@@ -61,6 +61,18 @@ void expect_reject(const std::vector<MrpMessage>& answers, MrpReject reason) {
   EXPECT_EQ(answers[0].members[0], bare(1));
 }
 
+TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
+  Member m;
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
+  expect_confirm(m.answers, MrpType::kRegister);
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kConnect);
+  EXPECT_TRUE(m.answers.empty());
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kNone);  // repeated meanwhile
+  EXPECT_TRUE(m.answers.empty());
+  m.connected(true);
+  expect_confirm(m.answers, MrpType::kConnect);
+}
+
 TEST(Membership, SendsItsPathMtuAndTakesTheGroups) {
   Member m;
   m.membership = Membership(member(1), 4096);
@@ -192,6 +204,15 @@ TEST(Membership, HeedsOnlyItsLeader) {
   EXPECT_EQ(m.membership.state(), MemberState::kActive);
 }
 
+TEST(Membership, IgnoresLaterStepsBeforeItWasRegistered) {
+  Member m;
+  for (const auto type : {MrpType::kConnect, MrpType::kActivate, MrpType::kUnregister}) {
+    EXPECT_EQ(m.receive(of_group(type)), MemberTask::kNone);
+    EXPECT_TRUE(m.answers.empty());
+  }
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
+}
+
 MrpMessage given_up(MrpReject reason) {
   MrpMessage m = of_group(MrpType::kGiveUp, {member(1)});
   m.header.flags = static_cast<std::uint16_t>(reason);
@@ -284,6 +305,20 @@ TEST(Membership, NotifiesItsLeaderThatItFailedUntilItIsAnswered) {
   EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kUnregister);
   EXPECT_EQ(sent(m.membership, 1h), 0);
+}
+
+// As it waits for its switch to confirm its regions: the leader does not hear of it otherwise.
+TEST(Membership, NotifiesItsLeaderThatItFailedBeforeItConfirmed) {
+  Member m;
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
+  EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kConnect);
+  Outbox out;
+  m.membership.leave(kStart, out);
+  expect_reject(out.messages, MrpReject::kMemberFailed);
+  EXPECT_GE(sent(m.membership, 250ms), 2);
+  m.connected(true);
+  EXPECT_TRUE(m.answers.empty());
+  EXPECT_EQ(m.membership.state(), MemberState::kFailed);
 }
 
 TEST(Membership, RejectsUntilItIsAnsweredWhenItsQueuePairFails) {

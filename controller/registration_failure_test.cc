@@ -32,6 +32,19 @@ TEST(Registration, TimesOutWhileTheFabricAnswers) {
   EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) did not confirm within 2 s"));
 }
 
+TEST(Registration, EndsAfterItsSilenceIfNobodyAnswersAtAll) {
+  RegistrationConfig config = leader_config();
+  config.timeout = 20s;
+  config.silence = 1s;
+  Network net(3, config);
+  net.serves_groups = false;
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 990ms);
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  net.run(kStart + 1s);
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+}
+
 TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
   Network net(4);
   net.unplugged = host(2);

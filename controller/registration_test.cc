@@ -88,6 +88,20 @@ TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
   EXPECT_LE(longest, times::kRefreshPending + times::kLongestRetry);
 }
 
+TEST(Registration, IsRefreshedAsSoonAsItMustBe) {
+  RegistrationConfig config = leader_config();
+  config.refresh_pending = 300ms;  // when REGISTER is repeated, too
+  Network net(3, config);
+  std::vector<Instant> refreshed;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, MrpType::kRefresh)) refreshed.push_back(net.now);
+    return d.from == host(2);
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 350ms);
+  EXPECT_EQ(refreshed, std::vector{kStart + 300ms});
+}
+
 // Of eight members another one confirms every 700 ms, so each step takes more than 4 s.
 TEST(Registration, GoesOnWhileTheFabricAnswersAndEndsInItsSilence) {
   for (const bool falls_silent : {false, true}) {
@@ -172,6 +186,26 @@ TEST(Registration, RepeatsForThoseThatAreMissingOnly) {
   net.run(kStart + 25ms);
   EXPECT_EQ(requested, (std::vector{member(7), member(150), member(0)})) << "and the leader itself";
   EXPECT_EQ(net.leader.state(), State::kActive);
+}
+
+TEST(Registration, ActivatesAndUnregistersAgainOnlyTowardsTheMissing) {
+  Network net(4);
+  std::vector<std::size_t> named;
+  MrpType step = MrpType::kActivate;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, step)) named.push_back(d.message.member_count);
+    return d.from == host(2) && d.message.header.flags == unsigned(step) && named.size() < 2;
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 100ms);
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  EXPECT_EQ(named, (std::vector<std::size_t>{0, 1})) << "all, then one";
+  named.clear();
+  step = MrpType::kUnregister;
+  net.unregister();
+  net.run(net.now + 100ms);
+  EXPECT_EQ(net.leader.state(), State::kGone);
+  EXPECT_EQ(named, (std::vector<std::size_t>{0, 1}));
 }
 
 TEST(Registration, LearnsFromItsMembersHowTheSourceChanges) {

@@ -361,6 +361,18 @@ TEST(SenderRegistration, HasAtMostSixteenReceivers) {
   EXPECT_EQ(net.sender.receivers().size(), 16u);
 }
 
+TEST(SenderRegistration, WaitsForAReceiverThatLagsButAnswers) {
+  SenderNetwork net = active({3, 1, 1});
+  net.send_request();
+  std::uint32_t times = 0;
+  for (auto t = 250ms; t <= 20s; t += 250ms) {
+    net.report(2, wire::kMemberOwes, ++times);
+    net.run(kStart + t);
+  }
+  EXPECT_EQ(net.sender.epoch(), 1);
+  EXPECT_GE(net.sender.alive_at(), kStart + 19s);
+}
+
 TEST(SenderRegistration, EvictsWhoseQueuePairIsGone) {
   SenderNetwork net = active({3, 1, 1});
   net.reject(host(2), MrpReject::kNotMember, {bare(2)});
@@ -405,6 +417,17 @@ TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {
   lonely.run(kStart + 1s);
   EXPECT_EQ(lonely.sender.state(), SenderState::kGone);
   EXPECT_EQ(lonely.sent.size(), 3u);
+}
+
+TEST(SenderRegistration, GivingUpNotifiesEveryReceiver) {
+  SenderNetwork net = active({3, 2, 1});
+  net.give_up("the program said so");
+  net.run_until_idle();
+  EXPECT_EQ(net.sender.state(), SenderState::kFailed);
+  EXPECT_EQ(net.sender.error().text, "the program said so");
+  for (const auto& [address, receiver] : net.receivers) {
+    EXPECT_EQ(receiver.reject_reason(), MrpReject::kMemberFailed);
+  }
 }
 
 TEST(SenderRegistration, RefusesListsThatCannotBe) {

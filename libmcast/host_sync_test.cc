@@ -123,6 +123,42 @@ TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedEndsReceivesPostedMeanw
   drop();  // before the operations
 }
 
+// A program waits for recvs_posted to become 0, so as to lose nothing that has arrived.
+TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedPostsNoReceiveThatIsGivenBack) {
+  start(MCAST_LANE_EAGER);
+  answer_ = MCAST_INPROGRESS;
+  device_.deliver(pair(), "12345678", 7);
+  progress();
+  EXPECT_EQ(mcast_send_eager(group_, kData, 8, 1), MCAST_ERR_AGAIN);
+  (void)mcast_progress(context_);  // it stops
+  from(context_)->wait_for_calls();
+  (void)mcast_group_stop(group_, "the test says so");
+  progress();
+  EXPECT_EQ(attr().recvs_posted, 0u);
+  mcast_recv_release(group_, received_.at(0).at);
+  EXPECT_EQ(attr().recvs_posted, 0u);
+  drop();
+}
+
+TEST_F(HostSyncGroup, ThatFailsOnItsWayUpCountsEachEagerReceiveOnce) {
+  for (const bool is_refused_rtr : {true, false}) {
+    start(MCAST_LANE_EAGER);
+    device_.deliver(pair(), "12345678", 7);
+    progress();
+    EXPECT_EQ(mcast_send_eager(group_, kData, 8, 1), MCAST_ERR_AGAIN);
+    if (is_refused_rtr) {
+      device_.refuse_modify = ETIMEDOUT;
+    } else {
+      device_.receives_left = 2;
+    }
+    progress();
+    device_.receives_left = -1;
+    EXPECT_EQ(attr().cause, MCAST_CAUSE_WORK);
+    EXPECT_EQ(attr().recvs_posted, 0u);
+    drop();
+  }
+}
+
 // A source that never pauses: before 2^22 packets its queue pair has to move its receive PSN on, or
 // it would take the next source's packets for old duplicates.
 TEST_F(HostSyncGroup, SynchronisesItsPsnsWithinHalfOfTheirCircleHoweverItsProgramSends) {
@@ -150,6 +186,29 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsWithinHalfOfTheirCircleHoweverItsProgra
   EXPECT_EQ(pair().receive_psn, next);
   EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_INPROGRESS);
   drop();  // before the operations
+}
+
+// Some drivers report their own copies of PSNs. A member that set them would send what the others
+// take for old duplicates, and nobody would notice.
+TEST_F(HostSyncGroup, IsRefusedWherePsnsStandStillOverAMessage) {
+  for (const bool sends : {true, false}) {
+    device_.has_frozen_psns = true;
+    start(MCAST_LANE_BULK);
+    Op op;
+    if (sends) {
+      ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &op), MCAST_INPROGRESS);
+      device_.complete_send(pair());
+    } else {
+      ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &op), MCAST_INPROGRESS);
+      device_.deliver(pair(), "12345678", 7);
+    }
+    progress();
+    EXPECT_EQ(op.status, sends ? MCAST_ERR_NO_DEVICE : MCAST_OK);
+    EXPECT_EQ(attr().cause, MCAST_CAUSE_DEVICE);
+    EXPECT_THAT(attr().reason, HasSubstr("PSNs stand still"));
+    EXPECT_THAT(attr().reason, HasSubstr("set source_change = \"rebase\" on all switches"));
+    drop();
+  }
 }
 
 TEST_F(HostSyncGroup, IsRefusedWhereAQueuePairDoesNotServeAfterAnError) {

@@ -32,6 +32,20 @@ class RegionsOfAMember : public FakeGroup {
   }
 };
 
+TEST_F(RegionsOfAMember, OfTheLeaderHoldItsActivationIfItPublishesThemMeanwhile) {
+  make(MCAST_LANE_BULK);
+  lead();
+  confirm(MrpType::kRegister);
+  sent();
+  publish(7);
+  confirm(MrpType::kConnect);
+  EXPECT_THAT(sent(), IsEmpty());
+  confirm_regions();
+  EXPECT_THAT(sent(), ElementsAre("activate"));
+  confirm(MrpType::kActivate);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+}
+
 TEST_F(RegionsOfAMember, ComeAndGoInOperation) {
   make(MCAST_LANE_BULK);
   become_active();
@@ -159,6 +173,16 @@ TEST_F(RegionsOfAMember, ThatAreTooSmallEndTheGroupAndTheLeaderKnowsWhose) {
   EXPECT_EQ(write.status, MCAST_ERR_FABRIC);
   EXPECT_THAT(attr().reason, HasSubstr("10.255.0.1 refused a WRITE: 10.0.0.3 (qp 0x502)"));
   EXPECT_THAT(attr().reason, HasSubstr("cepheusctl groups"));
+}
+
+TEST_F(RegionsOfAMember, OfOthersThatAreTooSmallEndTheGroup) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  inject(MrpType::kUnregister, static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  EXPECT_THAT(attr().reason, HasSubstr("a WRITE was refused"));
+  EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_FABRIC);
+  EXPECT_EQ(mcast_region_test(group_), MCAST_ERR_FABRIC);
 }
 
 TEST_F(RegionsOfAMember, LieAlikeOnAllMembersWithSameKey) {

@@ -392,6 +392,22 @@ TEST_F(SenderGroup, AndOtherGroupsDoNotMix) {
   EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
 }
 
+TEST_F(SenderGroup, ThatStopsNotifiesItsSenderOrItsReceivers) {
+  make();
+  join();
+  EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
+  progress();
+  EXPECT_EQ(last_sent().header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+  drop();
+  make();
+  become_active_sender();
+  EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
+  progress();
+  const SenderGroupMessage m = last_sent();
+  EXPECT_EQ(m.header.type, MrpType::kRemove);
+  EXPECT_EQ(m.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+}
+
 TEST_F(SenderGroup, ThatIsDestroyedIsRemovedUntilAllHaveAnswered) {
   make();
   become_active_sender();

@@ -200,6 +200,14 @@ class Running(unittest.TestCase):
         self.assertNotIn("--hosts", arguments)
         self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
 
+    def test_takes_the_number_of_hosts_from_the_fabric_of_a_shape(self):
+        code, _, _ = self.run_script("--shape", "leaf-spine:3x2x1", "--", "./a")
+        self.assertEqual(code, 0)
+        arguments = self.notes("switch")["arguments"]
+        self.assertEqual(arguments["--shape"], "leaf-spine:3x2x1")
+        self.assertNotIn("--hosts", arguments)
+        self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
+
     def test_refuses_more_ranks_than_hosts(self):
         for words in (["--hosts", "2", "--", "-np", "4", "./a"], ["--topology", "net.toml", "--", "-np", "4", "./a"]):
             code, out, err = self.run_script(*words)

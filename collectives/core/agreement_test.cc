@@ -36,6 +36,37 @@ TEST(Agreement, ARootThatKnowsOfTheFailureSwitchesOverAtItsNextUnit) {
   EXPECT_TRUE(none.empty());
 }
 
+ControlMessage about(Kind kind, std::uint64_t unit, std::uint64_t value = 0) {
+  return {kind, 1, unit, value, Cause::kWork, "disconnected"};
+}
+
+TEST(Agreement, ARootInItsUnitServesItUntilAllHaveAnswered) {
+  Actions out;
+  Agreement root(0, 3, 1);
+  root.enter(4, 0, 10, out);
+  root.mark_sent();
+  root.fail(Cause::kWork, "failed");
+  root.drained(true, out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].to, Action::kEveryone);
+  EXPECT_EQ(out[0].message.kind, Kind::kFailed);
+  EXPECT_EQ(out[0].message.unit, 4u);
+  EXPECT_EQ(out[0].message.value, 0u);
+  EXPECT_EQ(root.path(), Path::kRepair);
+  out.clear();
+  root.receive(1, about(Kind::kHave, 4), out);
+  root.receive(1, about(Kind::kHave, 4), out);  // doubled
+  root.receive(2, about(Kind::kHave, 3), out);  // of another unit
+  root.receive(3, about(Kind::kHave, 4), out);  // of no member
+  EXPECT_FALSE(root.is_answered());
+  root.receive(2, about(Kind::kLack, 4, 100), out);
+  EXPECT_TRUE(root.is_answered());
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].kind, Action::Kind::kServeCurrent);
+  EXPECT_EQ(out[0].to, 2);
+  EXPECT_EQ(out[0].message.value, 100u);
+}
+
 TEST(Agreement, GivesUpOnce) {
   Agreement member(1, 2, 1);
   member.give_up(3, 50, "no group");
@@ -44,6 +75,33 @@ TEST(Agreement, GivesUpOnce) {
   member.give_up(4, 60, "again");
   EXPECT_EQ(member.switch_over(), 3u);
   EXPECT_EQ(member.retry_at(), 50u);
+}
+
+// The fabric has acknowledged a unit, and the root has returned without a copy.
+TEST(Agreement, AMemberIsNotifiedThatItsUnitIsGone) {
+  Actions out;
+  Agreement member(1, 2, 1);
+  member.enter(0, 0, 10, out);
+  member.fail(Cause::kWork, "failed");
+  member.drained(false, out);
+  EXPECT_EQ(member.path(), Path::kRepair);
+  Agreement root(0, 2, 1);
+  root.enter(0, 0, 10, out);
+  root.mark_sent();
+  root.leave(1, out);
+  ASSERT_TRUE(out.empty());
+  root.gone(1, 0, out);
+  ASSERT_EQ(out.size(), 1u);
+  const ControlMessage gone = out[0].message;
+  EXPECT_EQ(out[0].to, 1);
+  member.receive(0, gone, out);
+  EXPECT_EQ(member.path(), Path::kRepair) << "it has not asked";
+  member.lack(0, out);
+  member.receive(0, gone, out);
+  EXPECT_EQ(member.path(), Path::kGone);
+  member.leave(1, out);
+  member.enter(1, 0, 10, out);
+  EXPECT_EQ(member.path(), Path::kRepair) << "the next unit is another matter";
 }
 
 // Data that was acknowledged and lost: no member sees a failure of the group.
@@ -154,6 +212,28 @@ TEST(Agreement, AMemberSendsWaitingSoonInEachUnit) {
     member.leave(unit + 1, out);
     EXPECT_EQ(out.size(), 2 * (unit + 1));
   }
+}
+
+TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
+  Actions out;
+  Agreement root(0, 2, 1), member(1, 2, 1);
+  root.enter(0, 0, 10, out);
+  root.mark_sent();
+  root.leave(1, out);
+  root.fail(Cause::kDevice, "no port");
+  root.drained(false, out);
+  member.enter(0, 0, 10, out);
+  member.watch({}, out);
+  ASSERT_TRUE(out.empty());
+  member.watch(Agreement::Time{} + Agreement::kRequest, out);
+  ASSERT_EQ(out.size(), 1u);
+  const ControlMessage waiting = out[0].message;
+  out.clear();
+  root.receive(1, waiting, out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].message.value, 0u);
+  member.receive(0, out[0].message, out);
+  EXPECT_TRUE(member.has_failed());
 }
 
 TEST(Agreement, AMemberThatLacksAUnitIsServedOnlyOnceTheRootHasDrained) {

@@ -134,6 +134,26 @@ TEST_F(Report, CountsCallsWithoutARecord) {
   EXPECT_EQ(report().header.uncounted, 10u);
 }
 
+TEST_F(Report, ResumesCountingOnceThereIsSpaceAgain) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  std::vector<std::unique_ptr<ReportScope>> scopes;
+  for (std::size_t i = 0; i < reports::kMostRecords; ++i) {
+    scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
+    scopes.back()->count("eager lane", "multicast");
+  }
+  ReportScope late(file, "late", 0, 2);
+  for (int i = 0; i < 3; ++i) late.count("eager lane", "multicast");
+  scopes.resize(scopes.size() / 2);
+  for (int i = 0; i < 3; ++i) late.count("eager lane", "multicast");
+  EXPECT_EQ(report().header.uncounted, 4u) << "asked again at the fifth call";
+  const auto found = records();
+  EXPECT_EQ(std::count_if(
+                found.begin(), found.end(),
+                [](const CallRecord& r) { return reports::get_text(r.communicator) == "late"; }),
+            1);
+}
+
 TEST_F(Report, IsOnePageUntilItNeedsMore) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
@@ -236,6 +256,19 @@ TEST_F(Report, EndsWithItsProcess) {
   EXPECT_EQ(records().size(), 1u);
 }
 
+TEST_F(Report, IsRefusedIfOthersNeedTheSpace) {
+  FreeSpace space{64 * kMiB, 60 * kMiB};
+  ReportFile file(directory_, [&](int) { return space; });
+  space.free = 15 * kMiB;
+  const auto refused = file.open();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, HasSubstr("15.0 of 64.0 MiB are free"));
+  ReportScope scope(file, "c", 0, 2);
+  scope.count("eager lane", "multicast");
+  space.free = 60 * kMiB;
+  EXPECT_TRUE(file.open());
+}
+
 TEST_F(Report, LooksForSpaceEverMoreRarely) {
   int looks = 0;
   FreeSpace space{64 * kMiB, 15 * kMiB};
@@ -268,6 +301,32 @@ TEST_F(Report, LongReasonsAreTruncatedAndStillOne) {
   scope.count("open mpi", reason.c_str());
   ASSERT_EQ(records().size(), 1u);
   EXPECT_EQ(records()[0].calls, 2u);
+}
+
+TEST_F(Report, IsHeldByALockWhileTheProcessLives) {
+  {
+    ReportFile file(directory_);
+    ASSERT_TRUE(file.open());
+    EXPECT_TRUE(is_held());
+  }
+  EXPECT_FALSE(is_held());
+}
+
+TEST_F(Report, ClearsWhenItBeginsAndWhenItEnds) {
+  const auto put_old = [&](const std::string& name) {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream(path) << "x";
+    const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+    return path;
+  };
+  const std::string before = put_old("1.calls");
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  EXPECT_FALSE(std::filesystem::exists(before));
+  const std::string meanwhile = put_old("2.calls");
+  file.end();
+  EXPECT_FALSE(std::filesystem::exists(meanwhile));
 }
 
 TEST_F(Report, AForkedChildCountsNothingInItsParentsReport) {

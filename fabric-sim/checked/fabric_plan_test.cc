@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "fabric-sim/checked/group_scenario.h"
 #include "net/shapes.h"
 
@@ -14,6 +16,45 @@ PlanOptions on_fabrics() {
   PlanOptions options;
   options.fabrics = true;
   return options;
+}
+
+TEST(FabricPlan, DrawsMostlySmallFabricsAndSomeOfHundredsOfHosts) {
+  constexpr std::uint64_t kSeeds = 2000;
+  std::map<std::string, std::size_t> kinds;
+  std::size_t up_to_16 = 0, beyond_128 = 0, largest_group = 0, with_hellos = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const ScenarioPlan plan = make_plan(seed, on_fabrics());
+    const std::size_t hosts = plan.topology.hosts.size();
+    ASSERT_GE(hosts, 4u);
+    ASSERT_LE(hosts, 512u);
+    ASSERT_GT(plan.topology.trunks.size(), plan.topology.switches.size() - 1)
+        << "seed " << seed << " has one way only";
+    if (hosts <= 16) ++up_to_16;
+    if (hosts > 128) ++beyond_128;
+    if (plan.topology.hello.count() > 0) ++with_hellos;
+    for (const GroupPlan& group : plan.groups) {
+      largest_group = std::max(largest_group, group.members.size());
+    }
+    ++kinds[plan.topology.switches.front().name];
+  }
+  EXPECT_GT(up_to_16, kSeeds * 7 / 10);
+  EXPECT_GT(beyond_128, 0u);
+  EXPECT_LT(beyond_128, kSeeds / 100);
+  EXPECT_GT(largest_group, 128u);
+  EXPECT_GT(with_hellos, kSeeds / 5);
+  EXPECT_GT(kinds["leaf0"], kSeeds / 3);
+  EXPECT_GT(kinds["edge0"], kSeeds / 3);
+}
+
+TEST(FabricPlan, CutsTrunksOfTheSameFabric) {
+  PlanOptions cut = on_fabrics();
+  cut.cuts = true;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const ScenarioPlan plan = make_plan(seed, cut);
+    EXPECT_EQ(plan.topology.hosts.size(), make_plan(seed, on_fabrics()).topology.hosts.size());
+    EXPECT_FALSE(plan.cut.trunks.empty());
+    EXPECT_EQ(plan.topology.hello, kHello);
+  }
 }
 
 // A group within the first leaf, with a seed without faults.

@@ -75,6 +75,22 @@ TEST(Recorder, ShowsEachRetransmissionAndTheAcknowledgementsThatWereLost) {
   EXPECT_GT(answered, 0u);
 }
 
+TEST(Recorder, ShowsAMessageAtItsSourceAndAtEachReceiver) {
+  const auto plan = make_plan(1, {});
+  std::size_t expected = 0;
+  for (const GroupPlan& group : plan.groups) {
+    for (const MessagePlan& message : group.messages) {
+      if (message.has_completion()) expected += group.members.size();
+    }
+  }
+  std::size_t shown = 0;
+  for (const Json& event : record(1).events) {
+    const auto name = event["name"].get<std::string>();
+    shown += event["ph"] == "b" && name.find("s message ") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(shown, expected);
+}
+
 TEST(Recorder, EndsEverySpanItBegins) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     std::map<std::uint64_t, int> open;

@@ -56,6 +56,21 @@ TEST(Shrink, HasNothingToDoWhereAllHolds) {
   EXPECT_FALSE(shrink(1, options));
 }
 
+TEST(Reduction, IsReadAsItIsWritten) {
+  const std::string text = "i0-2,cut,g1,s0,s2-4,h0-12,m0.3,m0.5-6,m1.0,t9,loss,packets";
+  const auto parts = reduction_from(text);
+  ASSERT_TRUE(parts) << parts.error().text;
+  EXPECT_EQ(parts->size(), 29u);
+  const auto again = reduction_from(to_text(*parts));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, *parts);
+  EXPECT_TRUE(reduction_from("")->empty());
+  for (const char* wrong :
+       {"x3", "h", "h3-", "h5-3", "m4", "m0.", "losses", "h3,,h4", "h99999999999"}) {
+    EXPECT_FALSE(reduction_from(wrong)) << wrong;
+  }
+}
+
 // Two leaves of two hosts, two spines; a group of all.
 class ReductionOfAFabric : public testing::Test {
  protected:

@@ -171,6 +171,19 @@ TEST_F(CableTest, QueueSendsAtTheLinksRateAndNotificationsFirst) {
   EXPECT_EQ(cable.queue_counters().high_water, 2 * packet_bytes() + notification().size());
 }
 
+TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
+  net::LinkConfig link = slow_marking_link();
+  link.queue_bytes = 2 * packet_bytes();
+  Cable cable = make(link);
+  cable.add_queue(nullptr);
+  for (int i = 0; i < 5; ++i) cable.send(simulator_.now(), packet());
+  simulator_.run();
+  EXPECT_EQ(sink_.times.size(), 3u) << "one on its way, two waiting";
+  EXPECT_EQ(cable.link_counters().dropped_queue_full, 2u);
+  EXPECT_TRUE(cable.is_balanced());
+  EXPECT_EQ(pool_.in_use(), 0u);
+}
+
 TEST_F(CableTest, FramesThatWaitForACutCableAreDroppedAndCounted) {
   Cable cable = make(slow_marking_link());
   cable.add_queue(nullptr);

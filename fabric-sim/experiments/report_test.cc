@@ -52,6 +52,20 @@ TEST(Report, CurvesAreInJsonButNotInTheTable) {
   EXPECT_EQ(nlohmann::json::parse(json.str()).size(), 3u);
 }
 
+TEST(Report, WritesSeriesAfterSeriesWithThePaperBeside) {
+  Report report("fig", {});
+  report.add("a", 64, 1.5, "us", {.paper = 2.25});
+  report.add("b", 64, 7, "us");
+  report.add("a", 128, 2, "us");
+  std::ostringstream out;
+  report.write_table(out, "bytes");
+  EXPECT_EQ(out.str(),
+            "series  bytes   value  low..high  paper\n"
+            "a          64  1.5 us              2.25\n"
+            "a         128    2 us                 -\n"
+            "b          64    7 us                 -\n");
+}
+
 TEST(Report, KeepsTheoryApartFromThePaperAndNotesSpecialRows) {
   Report report("fig", {});
   report.add("a", 64, 1.5, "us", {.paper = 2.25});
@@ -91,6 +105,14 @@ TEST(Report, ItsHeadlineHasTheFirstAndTheLastPointWithAPapersNumber) {
   report.add("a", 4, 4, "us", {.paper = 4.5});
   report.add("a", 5, 5, "us");
   EXPECT_EQ(headline(report), "| a | 2.5, 4.5 | 2, 4 us | equal |\n");
+}
+
+TEST(Report, ItsHeadlineHasExpectedValuesWithoutAPapersNumber) {
+  Report report("fig", {});
+  report.add("a", 1, 1, "us");
+  report.add("a", 2, 2, "us", {.expected = 9});
+  report.add("a", 3, 3, "us", {.expected = 8});
+  EXPECT_EQ(headline(report), "| a | 9, 8 expected | 2, 3 us | equal |\n");
 }
 
 TEST(Report, ItsHeadlineHasTheEndsOfASeriesWithoutEither) {

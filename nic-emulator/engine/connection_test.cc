@@ -75,6 +75,35 @@ TEST(Connection, WriteLandsWithoutAReceiveOrACompletion) {
   EXPECT_EQ(hosts.a.completions[0].opcode, WcOpcode::kWrite);
 }
 
+TEST(Connection, ImmediatesReachTheReceiver) {
+  TwoHosts hosts;
+  hosts.b.receive(1, 8192, 3000);
+  hosts.b.receive(2, 0, 0);
+  const Sge sge = hosts.a.piece(0, 3000);
+  SendWr wr{
+      .wr_id = 1, .op = SendOp::kSendImm, .solicited = true, .imm = 0xCAFE0001, .sges = {&sge, 1}};
+  ASSERT_TRUE(hosts.a.post(wr));
+  wr.op = SendOp::kWriteImm;
+  wr.imm = 0xCAFE0002;
+  wr.solicited = false;
+  wr.remote_address = hosts.b.piece(20000, 0).address;
+  wr.rkey = hosts.b.keys.rkey;
+  ASSERT_TRUE(hosts.a.post(wr));
+  hosts.exchange();
+  ASSERT_EQ(hosts.b.completions.size(), 2u);
+  EXPECT_EQ(hosts.b.completions[0].opcode, WcOpcode::kRecv);
+  EXPECT_EQ(hosts.b.completions[0].imm, 0xCAFE0001u);
+  EXPECT_TRUE(hosts.b.completions[0].has_imm);
+  EXPECT_TRUE(hosts.b.completions[0].solicited);
+  EXPECT_EQ(hosts.b.completions[1].opcode, WcOpcode::kRecvWriteImm);
+  EXPECT_EQ(hosts.b.completions[1].imm, 0xCAFE0002u);
+  EXPECT_EQ(hosts.b.completions[1].byte_len, 3000u);
+  EXPECT_FALSE(hosts.b.completions[1].solicited);
+  expect_same(hosts.a, 0, hosts.b, 8192, 3000);
+  expect_same(hosts.a, 0, hosts.b, 20000, 3000);
+  EXPECT_TRUE(hosts.a.completions.empty()) << "unsignalled";
+}
+
 TEST(Connection, RequestsWithoutValuesSendZeros) {
   TwoHosts hosts;
   const Sge word = hosts.a.piece(0, 8);

@@ -139,6 +139,16 @@ TEST(Dcqcn, KeepsNoStateOnceTheRateIsTheLinksAgain) {
   }
 }
 
+TEST(Dcqcn, StaysAboveTheLeastRate) {
+  Sender sender(DcqcnParameters::orig());
+  for (int i = 0; i < 100; ++i) sender.notify();
+  EXPECT_EQ(sender.bps(), 100'000'000u);
+  sender.parameters.min_bps = 400 * kGiga;
+  sender.rate.reset();
+  sender.notify();
+  EXPECT_EQ(sender.bps(), 100 * kGiga) << "a link slower than the least rate";
+}
+
 // For any input: rates lie between the minimum and the link's rate, never above the target; alpha
 // is a fraction; recovery never goes back; reading changes nothing.
 TEST(Dcqcn, KeepsItsBoundsAndReadingChangesNothing) {

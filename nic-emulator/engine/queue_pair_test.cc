@@ -43,6 +43,29 @@ TEST(QueuePair, WalksFromResetToRtsWithTheRequiredAttributesOnly) {
   EXPECT_EQ(attr.cap.max_send_wr, 64u);
 }
 
+TEST(QueuePair, BeginsWithTheseAttributes) {
+  Nic nic({});
+  const QpAttr attr = *nic.query_qp(*nic.create_qp({}));
+  EXPECT_EQ(attr.state, QpState::kReset);
+  EXPECT_EQ(attr.current_state, QpState::kReset);
+  EXPECT_EQ(attr.path_mtu, 1024u);
+  EXPECT_EQ(attr.remote_qpn, Qpn());
+  EXPECT_EQ(attr.rq_psn, Psn());
+  EXPECT_EQ(attr.sq_psn, Psn());
+  EXPECT_TRUE(attr.remote_ip.is_unset());
+  EXPECT_EQ(attr.traffic_class, 0);
+  EXPECT_EQ(attr.hop_limit, 64);
+  EXPECT_EQ(attr.access, 0u);
+  EXPECT_EQ(attr.timeout_code, 14);
+  EXPECT_EQ(attr.retry_count, 7);
+  EXPECT_EQ(attr.rnr_retry, 7);
+  EXPECT_EQ(attr.min_rnr_timer, 12);
+  EXPECT_EQ(attr.max_rd_atomic, 0);
+  EXPECT_EQ(attr.max_dest_rd_atomic, 0);
+  EXPECT_EQ(attr.qkey, 0u);
+  EXPECT_FALSE(attr.drained_event);
+}
+
 // A program that asks for 106, as UCX does, is not capable of congestion control by that.
 TEST(QueuePair, SendsTheDscpOfItsTrafficClassWithoutEcn) {
   TwoHosts hosts({.mtu = 256, .traffic_class = 106});
@@ -342,6 +365,24 @@ TEST(QueuePair, AreNotHandedOutBeyondTheLimit) {
   EXPECT_EQ(nic.create_qp({}).error().code, ErrorCode::kUnavailable);
   ASSERT_TRUE(nic.destroy_qp(*numbers.begin()));
   EXPECT_TRUE(nic.create_qp({}));
+}
+
+TEST(QueuePair, IsCreatedWithTheLargestQueuesAndRefusedBeyondThem) {
+  Nic nic({});
+  EXPECT_TRUE(nic.create_qp({.cap = kMaxCap}));
+  const std::pair<std::uint32_t QpCap::*, const char*> limits[] = {
+      {&QpCap::max_send_wr, "max_send_wr"},
+      {&QpCap::max_recv_wr, "max_recv_wr"},
+      {&QpCap::max_send_sge, "max_send_sge"},
+      {&QpCap::max_recv_sge, "max_recv_sge"},
+      {&QpCap::max_inline, "max_inline"}};
+  for (const auto& [limit, name] : limits) {
+    QpCap cap = kMaxCap;
+    ++(cap.*limit);
+    const auto refused = nic.create_qp({.cap = cap});
+    ASSERT_FALSE(refused) << name;
+    EXPECT_THAT(refused.error().text, HasSubstr(name));
+  }
 }
 
 TEST(QueuePair, DestructionForgetsWorkInFlight) {

@@ -103,6 +103,18 @@ TEST_F(Responder, AnswersADuplicateBeforeAnyRequestWithStartMinusOne) {
   EXPECT_EQ(a_.count(Counter::kRxDropStaleAck), 1u);
 }
 
+TEST_F(Responder, StartsAtTheNewPsnAfterReset) {
+  b_.receive(1, 0, 256);
+  const auto p = send_packets(256);
+  b_.deliver(p);
+  ASSERT_TRUE(b_.to(QpState::kReset));
+  EXPECT_THAT(b_.transmit_all(), IsEmpty()) << "the ACK that was owed is gone";
+  ASSERT_TRUE(b_.to_init(hosts_.options));
+  ASSERT_TRUE(b_.to_rtr(hosts_.options, a_, Psn(4000)));
+  b_.deliver(with_headers(p[0], [](auto& h) { h.bth.psn = Psn(3999); }));
+  EXPECT_EQ(answer().psn(), 3999u);
+}
+
 TEST_F(Responder, MissingReceiveDrawsOneRnrNakAndSilence) {
   const auto p = send_packets(256 * 4);
   b_.deliver(p);

@@ -66,6 +66,26 @@ TEST_F(Services, WriteWithImmediateTakesAReceive) {
   peer.signal();
 }
 
+TEST_F(Services, AWriteWithImmediateToAnInvalidKeyFailsTheReceive) {
+  Peer peer([](Peer& me) {
+    Endpoint e;
+    ASSERT_EQ(e.post_recv(1, 0, 64), 0);
+    me.meet(e);
+    const auto wc = e.wait();
+    ASSERT_TRUE(wc);
+    EXPECT_EQ(wc->status, IBV_WC_LOC_ACCESS_ERR) << ibv_wc_status_str(wc->status);
+    me.wait();
+  });
+  Endpoint e;
+  Endpoint::Name target = peer.meet(e);
+  target.rkey ^= 0x100;
+  ASSERT_EQ(e.post_send(1, 0, 16, remote(IBV_WR_RDMA_WRITE_WITH_IMM, target)), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_REM_ACCESS_ERR) << ibv_wc_status_str(wc->status);
+  peer.signal();
+}
+
 TEST_F(Services, TheExtendedInterfaceReadsAndCounts) {
   Peer peer([](Peer& me) {
     serve_memory(

@@ -20,6 +20,13 @@ TEST(History, LosesNoAcknowledgedWrite) {
       history.read({at(3), at(6), at(6)}, 9, 1, first));  // began before it was acknowledged
 }
 
+TEST(History, FindsAValueThatWasNeverWritten) {
+  History history(4);
+  const auto value = history.begin_write(at(1), 0, 0, 1);
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 1, value));
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 0, value + 1));
+}
+
 // A value that was read never changes back, even without an acknowledgement.
 TEST(History, RemembersReadValues) {
   History history(4);
@@ -69,6 +76,16 @@ TEST(History, AReadingThatWasLostShowsNoOrder) {
   history.serve(at(10), 1, {2, 0});
   EXPECT_FALSE(history.read({at(11), at(12), at(12)}, 1, 0, first));
   EXPECT_TRUE(history.read({at(11), at(12), at(12)}, 1, 0, 0)) << "one of both is on disk";
+}
+
+TEST(History, EndsWritesOfAWriterThatWasReplaced) {
+  History history(1);
+  history.serve(at(0), 0, {1, 0});
+  const auto old = history.begin_write(at(1), 0, 0, 1);
+  history.serve(at(2), 1, {2, 1});
+  const auto young = history.begin_write(at(3), 1, 0, 1);
+  history.acknowledge(at(4), young);
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 0, old));
 }
 
 TEST(History, EndsNothingForAWriterThatWasStoppedAndServesByAnOldClaim) {

@@ -382,6 +382,15 @@ TEST(PortDown, OfTheLeaderAsItsSwitchsOnlyMemberCompletesMessagesInFlight) {
   EXPECT_EQ(net->inbox(2), Texts({"unregister e1"}));
 }
 
+TEST(PortDown, OfALeaderThatIsLeftAloneEndsTheGroup) {
+  auto net = make_star(2);
+  net->message(1, 0, 0);
+  evict_host(*net, 1);
+  net->set_port(0, net->port_of(0), false);
+  net->advance(net->config(0).orphan_age + 1ms);
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
 // No leader repeats the switch's UNREGISTER.
 TEST(PortDown, OfTheLeaderEndsTheGroupBehindATrunkThatLosesOneMessage) {
   auto net = make_pair_of_switches();

@@ -32,6 +32,17 @@ TEST(Forwarding, ForwardsUnicastUnchangedExceptForItsHop) {
   EXPECT_EQ(net->count(Counter::kUnicastForwarded, 1), 1u);
 }
 
+TEST(Forwarding, CountsEachSwitchInTheTimeToLive) {
+  auto net = make_pair_of_switches(false);
+  for (const std::uint8_t ttl : {2, 3}) {
+    auto h = unicast(*net, 0, 3);
+    h.ip.ttl = ttl;
+    net->inject(0, net->make_frame(0, h, 8));
+  }
+  EXPECT_EQ(net->inbox(3).size(), 1u);
+  EXPECT_EQ(net->count(Counter::kDropTtl, 1), 1u);
+}
+
 TEST(Forwarding, DropsAddressesThatAreNotThePorts) {
   auto net = make_star(3);
   auto h = unicast(*net, 0, 2);

@@ -4,7 +4,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <csignal>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/live/test_fabric.h"
@@ -32,6 +35,12 @@ LiveOptions at(const std::string& path) {
   return options;
 }
 
+net::LinkConfig link_at(wire::BitRate rate) {
+  net::LinkConfig link;
+  link.rate = rate;
+  return link;
+}
+
 TEST(LiveFabric, RefusesLosslessLinksThatItCantGuarantee) {
   net::LinkConfig link;
   link.rate = wire::BitRate{1'000'000'000};
@@ -55,6 +64,64 @@ TEST(LiveFabric, HasTheAdvertisedNumberOfHosts) {
   const auto refused = LiveFabric::start(larger, at("/tmp/cepheus-test-too-many"));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text, HasSubstr("at most 4096 hosts"));
+}
+
+TEST(LiveFabric, SendsAHostItsIdentity) {
+  TestFabric fabric(net::Topology::star(3, link_at({25'000'000'000})));
+  const auto host = fabric.attach("h1");
+  const fabric::HostIdentity& identity = host->identity();
+  EXPECT_EQ(identity.name, "h1");
+  EXPECT_EQ(identity.address, wire::Ipv4(10, 0, 0, 2));
+  EXPECT_EQ(identity.mac, wire::mac_for(identity.address));
+  EXPECT_EQ(identity.mtu, 4096u);
+  EXPECT_EQ(identity.rate.bits_per_second, 25'000'000'000u);
+  EXPECT_EQ(identity.host_index, 1u);
+  EXPECT_EQ(identity.host_count, 3u);
+  EXPECT_GE(host->tx_buffer().size(), 4096u);
+}
+
+// Answer to a launcher: its hosts, or the reason why it got none.
+struct Answer {
+  std::optional<fabric::HostsReserved> reserved;
+  std::optional<fabric::Welcome> refusal;
+};
+Answer reserve(int socket, const fabric::HostsWanted& wanted) {
+  EXPECT_TRUE(fabric::send_message(socket, encode(wanted)));
+  const auto answer = await_message(socket);
+  if (!answer) return {};
+  return {fabric::decode_hosts_reserved(answer->data), fabric::decode_welcome(answer->data)};
+}
+
+TEST(LiveFabric, KeepsHostsForTheRanksOfALauncherWhileItLives) {
+  TestFabric fabric(net::Topology::star(4));
+  fabric::UniqueFd launcher = connect_to(fabric.socket());
+  const auto job = reserve(launcher.get(), {.number = 2, .names = ""}).reserved;
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->names, "h0,h1");
+  const auto status = fabric.status();
+  EXPECT_TRUE(port_of(status, 1).reserved);
+  EXPECT_EQ(port_of(status, 1).reserved_by, getpid());
+  EXPECT_FALSE(port_of(status, 2).reserved);
+
+  const auto stranger = try_attach(fabric, "h1");
+  ASSERT_FALSE(stranger);
+  EXPECT_THAT(stranger.error().text, HasSubstr("reserved by pid " + std::to_string(getpid())));
+  fabric::HostPort::Options options{.fabric = fabric.socket(), .host = "h1", .or_any = true};
+  const auto moved = fabric::HostPort::attach(options);
+  ASSERT_TRUE(moved);
+  EXPECT_EQ((*moved)->identity().name, "h2");
+  options = {.fabric = fabric.socket(), .host = "h1", .reservation = job->reservation};
+  const auto rank = fabric::HostPort::attach(options);
+  ASSERT_TRUE(rank) << rank.error().text;
+  EXPECT_EQ((*rank)->identity().name, "h1");
+
+  const fabric::UniqueFd second = connect_to(fabric.socket());
+  const Answer refused = reserve(second.get(), {.number = 2, .names = ""});
+  ASSERT_TRUE(refused.refusal);
+  EXPECT_THAT(refused.refusal->text,
+              HasSubstr("2 free hosts are wanted, and the fabric has 1 of 4"));
+  launcher.reset();
+  EXPECT_EQ(fabric.attach("")->identity().name, "h0");
 }
 
 TEST(LiveFabric, IsNamedAsMissingWhereThereIsNone) {
@@ -131,6 +198,34 @@ TEST(LiveFabric, FreesThePortOfAProcessThatDiedEvenIfItsChildKeepsTheSocket) {
   close(gone[0]);
 }
 
+TEST(LiveFabric, KillsOnlyItsOwnClient) {
+  TestFabric fabric(net::Topology::star(2));
+  const auto kill_at = [&](const char* host, pid_t pid) {
+    const auto answer =
+        send_request(fabric.socket(), {{"ask", "kill"}, {"host", host}, {"pid", pid}});
+    return answer ? "" : answer.error().text;
+  };
+  std::array<int, 2> attached{};
+  ASSERT_EQ(pipe(attached.data()), 0);
+  const pid_t client = fork();
+  if (client == 0) {
+    const auto port = fabric::HostPort::attach({fabric.socket(), "h0"});
+    if (!port || write(attached[1], "x", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(attached[0], &byte, 1), 1);
+  EXPECT_THAT(kill_at("h1", client), HasSubstr("has ended"));
+  EXPECT_THAT(kill_at("h0", getpid()), HasSubstr("has ended"));
+  EXPECT_EQ(kill_at("h0", client), "");
+  int status = 0;
+  ASSERT_EQ(waitpid(client, &status, 0), client);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_THAT(kill_at("h0", client), HasSubstr("has ended"));
+  close(attached[0]);
+  close(attached[1]);
+}
+
 TEST(LiveFabric, KeepsServingOthersWhenAReceiverStopsReading) {
   TestFabric fabric(net::Topology::star(4));
   const auto sender = fabric.attach("h0"), stopped = fabric.attach("h1"),
@@ -161,6 +256,20 @@ std::optional<fabric::Welcome> await_welcome(int fd) {
   return answer ? fabric::decode_welcome(answer->data) : std::nullopt;
 }
 
+TEST(LiveFabric, DetachesAClientThatScribblesOverItsRing) {
+  TestFabric fabric(net::Topology::star(2));
+  const auto h1 = fabric.attach("h1");
+  const RawClient client(fabric.socket(), "h0");
+  client.segment().tx().produced->store(0xDEADBEEF);
+  client.ring_doorbell();
+  const auto status =
+      fabric.status_when([](const FabricStatus& s) { return !port_of(s, 0).attached; });
+  EXPECT_FALSE(port_of(status, 0).attached);
+  EXPECT_EQ(counter(port_of(status, 0), "drop_ring_corrupt"), 1u);
+  EXPECT_TRUE(h1->is_connected());
+  EXPECT_NO_THROW(fabric.attach("h0"));
+}
+
 TEST(LiveFabric, AnswersAnotherProtocolVersionWithItsOwn) {
   TestFabric fabric(net::Topology::star(1));
   const fabric::UniqueFd socket = connect_to(fabric.socket());
@@ -182,6 +291,24 @@ TEST(LiveFabric, SurvivesClientsThatSendNothingOrNonsense) {
   pollfd waiting{babbler.get(), POLLIN, 0};
   EXPECT_EQ(poll(&waiting, 1, 20'000), 1);  // closed
   EXPECT_NO_THROW(fabric.attach("h0"));
+}
+
+TEST(LiveFabric, CountsWhatEachPortCarried) {
+  TestFabric fabric(net::Topology::star(2));
+  const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
+  wire::Frame frame;
+  for (int n = 0; n < 10; ++n) {
+    send_packet(*h0, {.to = h1->identity().address, .payload_bytes = 1000});
+    ASSERT_TRUE(await_frame(*h1, frame));
+    h1->release();
+  }
+  const auto status = fabric.status();
+  EXPECT_EQ(port_of(status, 0).rx.frames, 10u);
+  EXPECT_EQ(port_of(status, 0).rx.payload_bytes, 10'000u);
+  EXPECT_EQ(port_of(status, 0).rx.bytes, 10 * (1000 + 54 + 4u));
+  EXPECT_EQ(port_of(status, 1).tx.payload_bytes, 10'000u);
+  EXPECT_EQ(port_of(status, 1).rx.frames, 0u);
+  EXPECT_EQ(port_of(status, 1).client_pid, getpid());
 }
 
 TEST(LiveFabric, ChecksTheIcrcOfPacketsItActsOnAndLeavesPayloadsToTheReceiver) {

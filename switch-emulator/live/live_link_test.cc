@@ -12,6 +12,7 @@ namespace cepheus::live {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::HasSubstr;
 
 // Packets ahead of the receiver, fewer than a NIC keeps: no buffer overflows.
 constexpr std::uint32_t kWindow = 128;
@@ -70,6 +71,41 @@ TEST(LiveLink, KeepsToItsRateAndLosesNothingWithoutFaults) {
   EXPECT_EQ(port_of(fabric.status(), 0).in.dropped_queue_full, 0u);
 }
 
+TEST(LiveLink, CountsEveryFrameThatItLosesOrDuplicates) {
+  net::LinkConfig link;
+  link.loss = 0.2;
+  link.duplicate = 0.1;
+  link.reorder = 0.1;
+  TestFabric fabric(net::Topology::star(2, link));
+  const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
+  constexpr std::uint32_t kCount = 2000, kLastWords = 50;
+  const Arrivals arrivals = stream(*h0, *h1, kCount, kLastWords);
+  // Late frames may still be under way: the counts are final when as many have arrived as were
+  // counted.
+  std::uint64_t received = arrivals.psns.size();
+  wire::Frame frame;
+  const auto status = fabric.status_when([&](const FabricStatus& s) {
+    while (h1->receive(frame)) ++received;
+    h1->release();
+    const net::LinkCounters& in = port_of(s, 0).in;
+    const net::LinkCounters& out = port_of(s, 1).out;
+    return in.frames == kCount + kLastWords &&
+           port_of(s, 0).rx.frames == in.frames - in.dropped_loss + in.duplicated &&
+           received == out.frames - out.dropped_loss + out.duplicated;
+  });
+  const net::LinkCounters& up = port_of(status, 0).in;
+  const net::LinkCounters& down = port_of(status, 1).out;
+  EXPECT_EQ(up.frames, kCount + kLastWords);
+  EXPECT_EQ(port_of(status, 0).rx.frames, up.frames - up.dropped_loss + up.duplicated);
+  EXPECT_EQ(down.frames, port_of(status, 1).tx.frames);
+  EXPECT_EQ(port_of(status, 1).access[fabric::PortCounter::kDropEgressFull], 0u);
+  EXPECT_EQ(received, down.frames - down.dropped_loss + down.duplicated);
+  EXPECT_GT(up.dropped_loss, kCount / 10);
+  EXPECT_GT(up.duplicated, kCount / 30);
+  EXPECT_GT(up.reordered, 0u);
+  EXPECT_FALSE(std::is_sorted(arrivals.psns.begin(), arrivals.psns.end()));
+}
+
 // The ICRC detects a flipped bit, even if none had been computed: it is then computed over the
 // intact bytes.
 TEST(LiveLink, NeverDeliversADamagedFrameAsIntact) {
@@ -85,6 +121,33 @@ TEST(LiveLink, NeverDeliversADamagedFrameAsIntact) {
   EXPECT_GT(counter(port_of(status, 0), "drop_bad_icrc"), kCount / 10);
   EXPECT_GT(arrivals.bad, kCount / 20);
   EXPECT_TRUE(std::is_sorted(arrivals.psns.begin(), arrivals.psns.end()));
+}
+
+TEST(LiveLink, IsCutRepairedAndImpairedAtRunTime) {
+  TestFabric fabric(net::Topology::star(2));
+  const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
+  const auto send_one = [&] {
+    send_packet(*h0, {.to = h1->identity().address, .payload_bytes = 8});
+  };
+  const auto set = [&](const char* request) {
+    const auto answer = send_request(fabric.socket(), nlohmann::json::parse(request));
+    ASSERT_TRUE(answer) << answer.error().text;
+  };
+  set(R"({"ask": "link", "link": "h0", "direction": "up", "up": false})");
+  send_one();
+  fabric.status_when([](const FabricStatus& s) { return port_of(s, 0).in.dropped_down == 1; });
+  set(R"({"ask": "link", "link": "h0", "direction": "up", "up": true})");
+  set(R"({"ask": "link", "link": "h1", "direction": "down", "loss": 1})");
+  send_one();
+  fabric.status_when([](const FabricStatus& s) { return port_of(s, 1).out.dropped_loss == 1; });
+  set(R"({"ask": "link", "link": "h1", "loss": 0})");
+  send_one();
+  wire::Frame frame;
+  ASSERT_TRUE(await_frame(*h1, frame));
+  const auto status = fabric.status();
+  EXPECT_EQ(port_of(status, 0).in.dropped_down, 1u);
+  EXPECT_EQ(port_of(status, 0).in.dropped_loss, 0u);
+  EXPECT_EQ(port_of(status, 1).out.dropped_loss, 1u);
 }
 
 TEST(Control, AnswersStatusAndResetsCountersOnRequest) {
@@ -107,6 +170,24 @@ TEST(Control, AnswersStatusAndResetsCountersOnRequest) {
   EXPECT_EQ(port_of(status(), 0).rx.frames, 1u);
 }
 
+TEST(Control, RefusesUnknownRequestsAndListsTheKnown) {
+  TestFabric fabric(net::Topology::star(2));
+  const auto error = [&](const nlohmann::json& request) {
+    const auto answer = send_request(fabric.socket(), request);
+    return answer ? std::string("answered") : answer.error().text;
+  };
+  EXPECT_THAT(error({{"ask", "weather"}}),
+              HasSubstr("status, record, link, kill, reload, reset_counters, stop"));
+  EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("needs a kind"));
+  EXPECT_THAT(error({{"ask", 7}}), HasSubstr("needs a kind"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h9"}}), HasSubstr("host"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", 1}}), HasSubstr("host"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"loss", 2}}), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"up", 1}}), HasSubstr("true or false"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"direction", "left"}}),
+              HasSubstr("direction must be down, up, both, to-h0 or to-s0"));
+}
+
 // Packets pass meanwhile: here, the thread that passes them would never answer.
 TEST(Control, RefusesAnUnknownLinkWithoutTheThreadOfPackets) {
   LiveOptions options;
@@ -119,6 +200,17 @@ TEST(Control, RefusesAnUnknownLinkWithoutTheThreadOfPackets) {
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, wire::ErrorCode::kRefused) << answer.error().text;
   }
+}
+
+TEST(Control, StopsTheFabric) {
+  const std::string path = "/tmp/cepheus-test-stop-" + std::to_string(getpid());
+  LiveOptions options;
+  options.socket = path;
+  auto fabric = LiveFabric::start(net::Topology::star(1), options);
+  ASSERT_TRUE(fabric);
+  std::thread thread([&] { (*fabric)->run(); });
+  EXPECT_TRUE(send_request(path, {{"ask", "stop"}}));
+  thread.join();
 }
 
 }  // namespace

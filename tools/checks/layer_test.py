@@ -267,6 +267,11 @@ class Rules(unittest.TestCase):
             self.assertEqual(len(self.findings(tree={**clock, path: '#include "wire/clock.h"\n'})), 1, path)
         self.assertEqual(self.findings(tree={**clock, "nic-emulator/verbs/a.h": '#include "wire/clock.h"\n'}), [])
 
+    def test_wire_may_not_include_an_engine(self):
+        tree = {"nic-emulator/engine/nic.h": "", "wire/types.h": '// one\n#include "nic-emulator/engine/nic.h"\n'}
+        self.assertEqual(self.findings(tree=tree),
+                         ["wire/types.h:2: wire may not include nic-emulator/engine (nic-emulator/engine/nic.h)"])
+
     def test_engines_may_not_include_each_other_nor_drivers(self):
         tree = {"nic-emulator/engine/nic.h": "", "switch-emulator/ports/ring.h": "",
                 "switch-emulator/engine/switch.cc": '#include "nic-emulator/engine/nic.h"\n#include "switch-emulator/ports/ring.h"\n'}
@@ -283,12 +288,35 @@ class Rules(unittest.TestCase):
                                 ("fabric-sim/checked/b.h", "fabric-sim/core/a.h")]:
             self.assertEqual(self.findings(tree={**floors, includer: f'#include "{below}"\n'}), [], includer)
 
+    def test_a_neighbour_may_be_for_tests_only(self):
+        tree = {"switch-emulator/live/test_fabric.h": "", "nic-emulator/verbs/nic_test.cc": '#include "switch-emulator/live/test_fabric.h"\n'}
+        self.assertEqual(self.findings(tree=tree), [])
+        tree["nic-emulator/verbs/nic.cc"] = tree["nic-emulator/verbs/nic_test.cc"]
+        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], ["nic-emulator/verbs/nic.cc:1"])
+
+    def test_libmcast_may_not_include_the_nic_or_the_switch(self):
+        tree = {"nic-emulator/verbs/device/device.h": "", "libmcast/group.cc": '#include "nic-emulator/verbs/device/device.h"\n'}
+        self.assertEqual(len(self.findings(tree=tree)), 1)
+        tree = {"controller/registration.h": "", "libmcast/group.cc":
+                '#include <infiniband/verbs.h>\n#include "controller/registration.h"\n#include "libmcast/group.h"\n', "libmcast/group.h": ""}
+        self.assertEqual(self.findings(tree=tree), [])
+
+    def test_private_verbs_headers_are_nobodys(self):
+        self.assertEqual(self.findings(tree={"libmcast/qp.cc": "#include <infiniband/driver.h>\n"}),
+                         ["libmcast/qp.cc:1: libmcast may not include infiniband/driver.h"])
+
     def test_the_plugins_see_public_interfaces_only(self):
         tree = {"libmcast/group.h": "", "ucx-transport/endpoint.cc": '#include "libmcast/group.h"\n'}
         self.assertEqual(len(self.findings(tree=tree)), 1)
         tree = {"ompi-coll/module.cc": '#include <ucs/type/class.h>\n#include <infiniband/verbs.h>\n#include <uct/api/uct.h>\n'
                                        '#include <mcast/mcast.h>\n#include "ompi/mca/coll/coll.h"\n'}
         self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], [f"ompi-coll/module.cc:{line}" for line in (1, 2, 3, 4)])
+
+    def test_collectives_know_no_mpi_implementation(self):
+        tree = {"ompi-coll/module.h": "", "collectives/host_mpi.h": "", "collectives/bcast.cc":
+                '#include <mcast/mcast.h>\n#include "collectives/host_mpi.h"\n#include "ompi/mca/coll/coll.h"\n#include <mpi.h>\n'
+                '#include "ompi-coll/module.h"\n'}
+        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], [f"collectives/bcast.cc:{line}" for line in (3, 4, 5)])
 
     def test_engines_read_no_clock_and_do_no_io(self):
         for code, what in [("auto t = std::chrono::steady_clock::now();", "reads a clock"),
@@ -302,6 +330,15 @@ class Rules(unittest.TestCase):
         tree = {"controller/a.cc": '// std::mutex\n/* socket(\n printf( */ const char* s = "printf(\\"";\n'
                                    "snprintf(buffer, 4, s); std::chrono::nanoseconds t;\n"}
         self.assertEqual(self.findings(tree=tree), [])
+
+    def test_tests_and_programs_beside_engines_may_print(self):
+        for name, text in [("a_test.cc", 'printf("x");'), ("test_network.h", 'printf("x");'), ("a.cc", 'int main() {\n  printf("x");\n}')]:
+            self.assertEqual(self.findings(tree={f"controller/{name}": text + "\n"}), [], name)
+
+    def test_a_failed_assertion_may_name_its_reason(self):
+        print_it = '  std::fprintf(stderr, "%s", what);\n'
+        self.assertEqual(self.findings(tree={"controller/a.h": print_it + "  std::abort();\n"}), [])
+        self.assertEqual(len(self.findings(tree={"controller/a.h": print_it + "  other();\n  std::abort();\n"})), 1)
 
     def test_includes_are_written_from_the_root(self):
         tree = {"controller/a.h": "", "controller/a.cc": '#include "a.h"\n#include <controller/a.h>\n'}

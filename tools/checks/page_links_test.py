@@ -202,18 +202,34 @@ class Rules(unittest.TestCase):
     def test_a_missing_file(self):
         self.assertEqual(self.dead(tree={"README.md": "\n\n[a](docs/b.md)\n"}), ["README.md:3: there is no docs/b.md"])
 
+    def test_a_missing_picture(self):
+        self.assertEqual(self.dead(tree={"docs/a.md": "![p](p.png)\n"}), ["docs/a.md:1: there is no docs/p.png"])
+
     def test_a_missing_heading(self):
         self.assertEqual(self.dead(tree={"a.md": "[b](b.md#two)\n", "b.md": "# One\n"}), ["a.md:1: b.md has no heading #two"])
 
     def test_a_heading_inside_code_is_none(self):
         self.assertEqual(self.dead(tree={"a.md": "[b](#one)\n```sh\n# One\n```\n"}), ["a.md:1: a.md has no heading #one"])
 
+    def test_the_second_heading_of_a_name(self):
+        self.assertEqual(self.dead(tree={"a.md": "[b](#one-1)\n# One\n# One\n"}), [])
+
     def test_code_has_no_links(self):
         self.assertEqual(self.dead(tree={"a.md": "`a[0](b)`\n\n    c[0](d)\n\n```\ne[0](f)\n```\n"}), [])
+
+    def test_other_sites_are_left_alone(self):
+        self.assertEqual(self.dead(tree={"a.md": "[b](https://example.org/x.md) <mailto:a@example.org>\n"}), [])
+
+    def test_references(self):
+        self.assertEqual(self.dead(tree={"a.md": "[b][c]\n\n[c]: d.md\n"}), ["a.md:3: there is no d.md"])
 
     def test_a_path_that_does_not_exist(self):
         tree = self.tree({"a.md": "`net/b.h`, net/c/,\n\n    run net/d.py. `other/e.h` /net/f.h\n", "net/b.h": "", "net/g.h": ""})
         self.assertEqual(tree.dead_paths(), ["a.md:1: there is no net/c", "a.md:3: there is no net/d.py"])
+
+    def test_a_path_of_several_files(self):
+        self.assertEqual(self.tree({"a.md": "net/*_test.cc", "net/b_test.cc": ""}).dead_paths(), [])
+        self.assertEqual(self.tree({"a.md": "net/*_test.cc", "net/b.cc": ""}).dead_paths(), ["a.md:1: there is no net/*_test.cc"])
 
     def test_an_identifier_that_no_source_has(self):
         tree = self.tree({HOW_TO + "a.md": "`kGood` `call.make_it()` `TheirClass`\n`net/no_file.h` `word`\n",

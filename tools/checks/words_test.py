@@ -227,6 +227,10 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.tree({"a.md": "x" * 100 + "\n"}).long_lines(), [])
         self.assertEqual(self.tree({"a.md": "\n" + "x" * 101 + "\n"}).long_lines(), ["a.md:2: 101 characters; write at most 100"])
 
+    def test_tables_and_code_may_be_wide(self):
+        wide = "x" * 200
+        self.assertEqual(self.tree({"a.md": f"| {wide} |\n    {wide}\n```\n{wide}\n```\n", "a.txt": wide}).long_lines(), [])
+
     def test_an_abbreviation_in_a_heading_is_a_term(self):
         files = {GLOSSARY: "| term | meaning |\n|---|---|\n| BTH, RETH | headers |\n| QPN | a number; see PSN |\n",
                  "docs/a.md": "# The BTH of QPNs, `ECN`\nPSN\n```\n# PSN\n```\n", "b.md": "# PSN\n"}
@@ -246,6 +250,14 @@ class Rules(unittest.TestCase):
         tree = self.tree({"a.cc": 'f("nap");  // nap\n/* nap\n nap */ char c = \'n\'; auto t = R"(nap\nnap)";\nint nap;\n',
                           "a.py": '"""nap"""\nf("nap")  # nap\n'})
         self.assertEqual(tree.metaphors(), ["a.cc:5: nap: instead of nap, write sleep, pause or backoff"])
+
+    def test_a_metaphor_in_the_name_of_a_file(self):
+        self.assertEqual(self.tree({"a/errands_test.cc": "\n"}).metaphors(),
+                         ["a/errands_test.cc:1: errands_test: instead of errand, write task queue, or task"])
+
+    def test_words_are_whole(self):
+        self.assertEqual(self.tree({"a.cc": "int snapshot, homeless, Execute, of_course_work;\n"}).metaphors(),
+                         ["a.cc:1: of_course_work: instead of course, write algorithm"])
 
     def test_an_exception_holds_in_its_folder(self):
         files = {"collectives/a.cc": "int carrier_;\n", "libmcast/a.cc": "int carrier_;\n"}

@@ -123,6 +123,13 @@ TEST_F(EnvironmentVariables, ARankThatIsNoNumberIsIgnored) {
   EXPECT_EQ(Environment::read().host, "");
 }
 
+TEST_F(EnvironmentVariables, VerboseZeroIsQuiet) {
+  set("CEPHEUS_VERBOSE", "0");
+  EXPECT_FALSE(Environment::read().verbose);
+  set("CEPHEUS_VERBOSE", "1");
+  EXPECT_TRUE(Environment::read().verbose);
+}
+
 class FabricSocket : public ::testing::Test {
  protected:
   FabricSocket() {

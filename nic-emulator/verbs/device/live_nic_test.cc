@@ -242,6 +242,10 @@ TEST_F(TwoNics, DropCompletionsOfAQueueThatHasGone) {
   EXPECT_TRUE(b_.queue.is_empty());
 }
 
+TEST_F(TwoNics, CountInvalidDescriptors) {
+  EXPECT_THAT(a_.nic->counters_text(), ::testing::HasSubstr("rx_drop_invalid_descriptor 0\n"));
+}
+
 TEST_F(TwoNics, NotifyTheirListenersOnceOfTheFabricsEnd) {
   CountingPort listener;
   a_.nic->add_listener(listener);

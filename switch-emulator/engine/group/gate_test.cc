@@ -124,6 +124,19 @@ TEST(Gate, AnswersWithTheConfiguredTimeIfThatIsTheLongestOrLonger) {
   EXPECT_EQ(gate.next_timer(13), 14);
 }
 
+// A wait without an end: the number of answers must not wrap.
+TEST(Gate, AnswersWithTheLongestTimeHoweverOftenItHasAnswered) {
+  auto net = make_star(3, true, [](SwitchConfig& c) { c.max_held = 0; });
+  net->data(0, 0);
+  net->ack(1, 0);
+  for (int i = 0; i < 7; ++i) net->message(1, 0, 3);
+  net->clear();
+  for (int i = 0; i < 256; ++i) {
+    net->message(1, 0, 3);
+    ASSERT_EQ(net->inbox(1), Texts({"rnr 0 t14"})) << i;
+  }
+}
+
 // The store has no room for the buffer; frames that are held already stay, and are let through.
 TEST(Gate, AnswersRnrIfTheBufferCantBeHeld) {
   auto net = make_star(3);

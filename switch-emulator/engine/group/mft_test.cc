@@ -69,5 +69,21 @@ TEST(Mft, CountsStateOutsideTheTableSeparately) {
   EXPECT_EQ(net->view().beside_bytes, idle.beside_bytes) << "the gate's frame is in the store";
 }
 
+TEST(Views, ShowLaggingMembers) {
+  auto net = make_star(3);
+  net->message(0, 0, 4);
+  net->ack(1, 4);
+  net->ack(2, 1);
+  EXPECT_EQ(net->path_view(1).lag, 0u);
+  EXPECT_EQ(net->path_view(2).lag, 3u);
+  EXPECT_TRUE(net->path_view(0).is_source);
+  EXPECT_EQ(net->path_view(0).lag, 0u);
+  const GroupView view = net->view();
+  EXPECT_EQ(view.data_packets, 5u);
+  EXPECT_EQ(view.copies, 10u);
+  EXPECT_EQ(view.data_bytes, 5u * 64);
+  EXPECT_EQ(view.leader, TestNetwork::ip(0));
+}
+
 }  // namespace
 }  // namespace cepheus::fabric

@@ -20,6 +20,19 @@ TEST(Region, ContainsRangesThatEndWithinIt) {
   EXPECT_FALSE(region.holds(~std::uint64_t{0}, 1)) << "the sum wraps";
 }
 
+TEST(Regions, AreFoundByMemberAndNumber) {
+  Regions regions;
+  const std::vector<MrpRegion> of_b{{1, 11, 0x1000, 64}, {9, 19, 0x9000, 64}};
+  const std::vector<MrpRegion> of_a{{9, 90, 0x5000, 32}};
+  EXPECT_EQ(regions.publish(kPortB, 1, of_b, true), Regions::Taken::kYes);
+  EXPECT_EQ(regions.publish(kPortA, 1, of_a, true), Regions::Taken::kYes);
+  EXPECT_EQ(regions.find(kPortA, 9)->rkey, 90u);
+  EXPECT_EQ(regions.find(kPortB, 9)->rkey, 19u);
+  EXPECT_EQ(regions.find(kPortA, 1), nullptr);
+  EXPECT_EQ(regions.find(kPortB, 0x10009), nullptr) << "numbers have 16 bits";
+  EXPECT_EQ(regions.of(kPortB).size(), 2u);
+}
+
 TEST(Regions, AreThoseOfTheNewestPublication) {
   Regions regions;
   const std::vector<MrpRegion> old{{1, 11, 0x1000, 64}, {2, 12, 0x2000, 64}}, now{{2, 22, 0, 8}};

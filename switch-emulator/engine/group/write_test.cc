@@ -47,6 +47,17 @@ TEST(Publish, IsConfirmedByTheOwnSwitchAndNotPassedOn) {
   EXPECT_EQ(net->path_view(3).regions[0].length, kSize);
 }
 
+TEST(Publish, IsConfirmedAgainIfItIsRepeated) {
+  auto net = make_star(2);
+  net->publish(1, 1, {region_of(1)});
+  net->publish(1, 1, {region_of(1)});
+  EXPECT_EQ(net->inbox(1), Texts({"confirm e1 10.0.0.2", "confirm e1 10.0.0.2"}));
+  net->publish(1, 0, {});
+  EXPECT_EQ(net->inbox(1), Texts()) << "late";
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
+  EXPECT_EQ(net->path_view(1).regions.size(), 1u);
+}
+
 TEST(Publish, IsTakenBeforeTheGroupIsActive) {
   auto net = make_star(3, false);
   net->register_group(0, 1);

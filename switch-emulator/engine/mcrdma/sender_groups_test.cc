@@ -230,6 +230,43 @@ TEST(SenderGroups, OnlySwitchesThatBranchHaveRules) {
   EXPECT_EQ(net->count(Counter::kDataCopies, 0), 0u);
 }
 
+TEST(SenderGroups, AreShownWithTheirReceivers) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.regions = {{1, {7, 0x55, 0x1000, 64}}};
+  group.set_up();
+  for (int psn = 0; psn < 3; ++psn) group.data(psn);
+  group.ack(1, 2);
+  group.ack(2, 0);
+  const SenderGroupView view = net->sw(0).sender_groups().at(0);
+  EXPECT_EQ(view.sender, TestNetwork::ip(0));
+  EXPECT_EQ(view.alias, TestNetwork::ip(1));
+  EXPECT_EQ(view.addressed, TestNetwork::ip(1));
+  EXPECT_EQ(view.virtual_qpn, TestSender::kVirtual);
+  EXPECT_EQ(view.sender_qpn, TestNetwork::qpn(0));
+  EXPECT_EQ(view.epoch, 1);
+  EXPECT_TRUE(view.merges);
+  EXPECT_EQ(view.branches, 2u);
+  EXPECT_EQ(view.replicas, 2u);
+  EXPECT_EQ(view.data_packets, 3u);
+  EXPECT_EQ(view.copies, 6u);
+  EXPECT_EQ(view.rule_bytes, 11u + 2 * 11);
+  EXPECT_EQ(view.merge_bytes, AckMerge::kGroupBytes + 2 * AckMerge::kReceiverBytes);
+  ASSERT_EQ(view.receivers.size(), 2u);
+  for (const std::size_t i : {0, 1}) {
+    const SenderReceiverView& receiver = view.receivers[i];
+    EXPECT_EQ(receiver.host, TestNetwork::ip(i + 1));
+    EXPECT_EQ(receiver.qpn, TestNetwork::qpn(i + 1));
+    EXPECT_TRUE(receiver.is_known);
+    EXPECT_EQ(receiver.acked, net->start_psn() + (i == 0 ? 2 : 0));
+    EXPECT_EQ(receiver.lag, i == 0 ? 0u : 2u);
+    EXPECT_EQ(receiver.regions.size(), i);
+  }
+  EXPECT_EQ(view.receivers[1].regions[0].number, 7);
+  EXPECT_EQ(view.receivers[1].regions[0].virtual_address, 0x1000u);
+  EXPECT_EQ(view.receivers[1].regions[0].length, 64u);
+}
+
 TEST(SenderGroups, OnlyRacksBranchUnderOrdinarySpines) {
   auto net = make_leaf_spine(net::SenderGroups::kRacks);
   TestSender group(*net, 0, {3, 4, 6, 1});

@@ -311,6 +311,19 @@ TEST(HostSync, LeavesRepeatsAloneWithoutAWaitingNewcomer) {
   EXPECT_EQ(net->inbox(1), Texts());
 }
 
+TEST(HostSync, KeepsPacketsBehindAHeldOne) {
+  auto net = make_star(3, true, host_sync);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  net->data(1, 1);
+  net->data(1, 2);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
+  EXPECT_EQ(net->count(Counter::kDropConflict), 0u);
+}
+
 // Turns with PSNs that pass half the circle, or all of it, are built of steps: only the last packet
 // of each step is sent. Receivers' NICs would answer alike.
 class LongTurns : public testing::TestWithParam<std::tuple<SourceChange, std::int64_t>> {

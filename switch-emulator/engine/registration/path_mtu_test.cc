@@ -130,6 +130,24 @@ TEST(Connect, IsRefusedByASwitchThatHasForgottenTheGroup) {
   EXPECT_EQ(net->inbox(0), Texts()) << "its leader has ended it";
 }
 
+TEST(PathMtu, IsShownWithThePortOrTheDeviceThatLimitsIt) {
+  const auto limit_at = [](std::uint16_t leaders, std::uint16_t others, std::uint32_t frame) {
+    auto net = make_star(3, false, [=](SwitchConfig& c) { c.ports[2].mtu = frame; });
+    net->register_group(0, 1);
+    confirm_with_mtu(*net, 1, others);
+    confirm_with_mtu(*net, 2, 4096);
+    MrpPath path = *messages_at(*net, 0, MrpType::kConfirm).back().path;
+    path.narrow({leaders, 0});
+    net->send_message(0, connect_with(path, 2));
+    return net->view().mtu_limit;
+  };
+  constexpr std::uint32_t kLongFrame = 4224;
+  EXPECT_EQ(limit_at(4096, 4096, kLongFrame), "");
+  EXPECT_EQ(limit_at(4096, 4096, kUsualFrame), "port h2");
+  EXPECT_EQ(limit_at(4096, 1024, kLongFrame), "device of h1");
+  EXPECT_EQ(limit_at(1024, 4096, kLongFrame), "device of h0");
+}
+
 TEST(PathMtu, OfAPortThatFallsIsReportedToTheLeaderOnce) {
   auto net = make_pair_of_switches(true);
   net->sw(1).set_mtu(net->port_of(3), 100);

@@ -125,6 +125,12 @@ TEST_F(FloodTest, WaitsWhileOthersSend) {
   EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
 }
 
+TEST_F(FloodTest, PassesWhileNoOtherHostSends) {
+  others_send = false;
+  EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
+  EXPECT_EQ(counted(0, PortCounter::kHeldBack), 0u);
+}
+
 TEST_F(FloodTest, CountsThoughAnAccompliceAnswers) {
   EXPECT_LE(flood_with(roce(0, address(1)),
                        [&](std::uint32_t) {

@@ -13,6 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 fabric::PathView host_path(std::uint16_t port, const std::string& name, std::uint32_t lag) {
   fabric::PathView path;
@@ -149,6 +150,17 @@ TEST(StatusText, ShowsRegionsAndTheLastRefusedWrite) {
   EXPECT_THAT(to_text(status, View::kGroups, false), HasSubstr("the last one by the NIC of h1\n"));
 }
 
+TEST(StatusText, ShowsAnotherWriteModeThanTheUsualOne) {
+  FabricStatus status = one_switch();
+  fabric::GroupView& view = status.switches[0].groups[0];
+  EXPECT_THAT(to_text(status, View::kGroups, false), Not(HasSubstr("WRITEs:")));
+  view.write_mode = "per-request";
+  view.refused = {wire::Ipv4(10, 0, 0, 2), 0, 0, 64, false, 1};
+  const std::string text = to_text(status, View::kGroups, false);
+  EXPECT_THAT(text, HasSubstr(". WRITEs: per-request\n"));
+  EXPECT_THAT(text, HasSubstr("of 64 bytes, more than was announced for h1\n"));
+}
+
 TEST(StatusText, ShowsTheNotificationsThatReachTheSource) {
   FabricStatus status = one_switch();
   fabric::GroupView& view = status.switches[0].groups[0];
@@ -213,6 +225,12 @@ TEST(StatusText, NestsTheSwitchesOfATreeUnderTheSource) {
                               "     └─ h2  0x000013  0x000058   12  receiver\n"));
 }
 
+TEST(StatusText, ReportsThatThereAreNoGroups) {
+  FabricStatus status = one_switch();
+  status.switches[0].groups.clear();
+  EXPECT_EQ(to_text(status, View::kGroups, false), "no groups\n");
+}
+
 TEST(StatusText, ShowsPorts) {
   EXPECT_EQ(to_text(one_switch(), View::kPorts, false),
             "fabric of pid 4242, up 1.5 s, path MTU 4096, ICRC deferred\n"
@@ -254,6 +272,13 @@ TEST(StatusText, ShowsCutLinksAndLossInOneDirection) {
   EXPECT_THAT(text, HasSubstr("10.0.0.3  cut  "));
 }
 
+TEST(StatusText, ReportsThatAllCountersAreZero) {
+  FabricStatus status;
+  status.switches.resize(1);
+  status.switches[0].name = "s0";
+  EXPECT_EQ(to_text(status, View::kCounters, false), "s0: all counters are 0\n");
+}
+
 TEST(StatusText, ShowsCountersWithThePortsThatCounted) {
   EXPECT_EQ(to_text(one_switch(), View::kCounters, false),
             "s0\n"
@@ -274,6 +299,13 @@ TEST(StatusText, ShowsCountersWithThePortsThatCounted) {
             "  rx_packets              93\n"
             "  rx_payload_bytes    368640  h0 368640\n"
             "  tombstones               1\n");
+}
+
+TEST(StatusText, ColoursOnlyForATerminal) {
+  for (const View view : {View::kPorts, View::kGroups, View::kCounters}) {
+    EXPECT_THAT(to_text(one_switch(), view, false), Not(HasSubstr("\033")));
+    EXPECT_THAT(to_text(one_switch(), view, true), HasSubstr("\033["));
+  }
 }
 
 TEST(StatusJson, ReadsBackWhatItWrites) {

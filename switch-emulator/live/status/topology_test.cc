@@ -86,6 +86,13 @@ TEST_F(TreeOverSpine, IsReadFromWhatTheSwitchesKnow) {
   EXPECT_EQ(graph.trees[0].cables.size(), 4u + 2);
 }
 
+TEST_F(TreeOverSpine, IsIndentedFromWhereItsDataEnters) {
+  EXPECT_THAT(topology_text(status_, false), HasSubstr("198.18.0.1  4 members, from 10.0.0.1\n"
+                                                       "  leaf0  h0..h2\n"
+                                                       "    spine1\n"
+                                                       "      leaf1  h5\n"));
+}
+
 TEST_F(TreeOverSpine, HasAColouredLineOverEachOfItsCables) {
   const std::string svg = topology_svg(status_);
   EXPECT_EQ(count(svg, "<title>group 198.18.0.1</title>"), 6u);
@@ -123,6 +130,13 @@ TEST(TopologySvg, ShowsHostileNamesAsText) {
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
   EXPECT_THAT(svg, HasSubstr("&lt;script&gt;&quot;&amp;"));
   EXPECT_THAT(svg, Not(HasSubstr("\x1b")));
+}
+
+TEST(TopologySvg, DrawsCutCablesDifferently) {
+  FabricStatus status = status_of(net::leaf_spine(2, 1, 1));
+  EXPECT_EQ(count(topology_svg(status), "<line class=\"cut\""), 0u);
+  port_to(status, "leaf0", "spine0").in_up = false;
+  EXPECT_EQ(count(topology_svg(status), "<line class=\"cut\""), 1u);
 }
 
 TEST(TopologySvg, IsThereForAFabricWithoutSwitches) {
