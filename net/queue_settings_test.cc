@@ -1,13 +1,17 @@
 // A topology file's settings of the queues before links.
 #include "net/queue_settings.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "net/buffer_plan.h"
 #include "net/topology.h"
 
 namespace cepheus::net {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr const char* kHost = "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n";
 
@@ -31,61 +35,29 @@ TEST(QueueSettings, ALinkOverridesTheDefault) {
   EXPECT_FALSE(t->hosts[1].down.ecn.on);
 }
 
-struct QueueMistake {
-  const char* link;
-  const char* error;
-};
-
-class QueueMistakes : public testing::TestWithParam<QueueMistake> {};
-
-TEST_P(QueueMistakes, AreReportedWithTheirRemedy) {
-  const auto t = read_link(GetParam().link);
-  ASSERT_FALSE(t);
-  EXPECT_EQ(t.error().text, GetParam().error);
+TEST(QueueSettings, AreRefusedWithTheLineAndTheWrongPart) {
+  struct Mistake {
+    const char* link;
+    int line;
+    const char* names;
+  };
+  for (const Mistake& mistake :
+       {Mistake{"ecn = true", 1, "rate = \"10Gbps\""},
+        {"rate = \"1Gbps\", ecn = 3", 4, "ecn = 3"},
+        {"rate = \"1Gbps\", ecn = { min = \"5KB\" }", 4, "'kmin'?"},
+        {"rate = \"1Gbps\", ecn = { kmin = 5 }", 4, "kmin = 5"},
+        {"rate = \"1Gbps\", ecn = { kmax = \"0B\" }", 4, "kmax = \"500KB\""},
+        {"rate = \"1Gbps\", ecn = { pmax = 3 }", 4, "pmax = 3"},
+        {"rate = \"1Gbps\", ecn = { kmin = \"9KB\", kmax = \"5KB\" }", 1, "kmin = \"9KB\""},
+        {"rate = \"100Gbps\", queue = \"300KB\", ecn = true", 1, "queue = \"1MB\""},
+        {"pfc = true", 1, "pfc = false"},
+        {"rate = \"1Gbps\", pfc = { headroom = 7 }", 4, "headroom = 7"}}) {
+    const auto t = read_link(mistake.link);
+    ASSERT_FALSE(t) << mistake.link;
+    EXPECT_THAT(t.error().text, AllOf(StartsWith("net.toml:" + std::to_string(mistake.line) + ": "),
+                                      HasSubstr(mistake.names)));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Ecn, QueueMistakes,
-    testing::Values(
-        QueueMistake{
-            "ecn = true",
-            "net.toml:1: ecn marks packets that wait for a link's rate, and this link has none; "
-            "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
-        QueueMistake{
-            "rate = \"1Gbps\", ecn = 3",
-            "net.toml:4: ecn = 3 is not a table; write ecn = { ... }, in link of [[host]]"},
-        QueueMistake{"rate = \"1Gbps\", ecn = { min = \"5KB\" }",
-                     "net.toml:4: unknown key 'min' in ecn of link of [[host]] (did you mean "
-                     "'kmin'?); known: kmin, kmax, pmax"},
-        QueueMistake{"rate = \"1Gbps\", ecn = { kmin = 5 }",
-                     "net.toml:4: kmin = 5 has no unit; write kmin = \"4MiB\" (units: B, KB, MB, "
-                     "GB, KiB, MiB, GiB; at most 1024GiB), in ecn of link of [[host]]"},
-        QueueMistake{
-            "rate = \"1Gbps\", ecn = { kmax = \"0B\" }",
-            "net.toml:4: kmax is 0; write kmax = \"500KB\", or leave it out, in ecn of link "
-            "of [[host]]"},
-        QueueMistake{
-            "rate = \"1Gbps\", ecn = { pmax = 3 }",
-            "net.toml:4: pmax = 3 is not a probability; write a number from 0.0 to 1.0, in "
-            "ecn of link of [[host]]"},
-        QueueMistake{"rate = \"1Gbps\", ecn = { kmin = \"9KB\", kmax = \"5KB\" }",
-                     "net.toml:1: ecn: kmin = \"9KB\" is above kmax = \"5KB\"; write the smaller "
-                     "one as kmin, in [[host]]"},
-        QueueMistake{"rate = \"100Gbps\", queue = \"300KB\", ecn = true",
-                     "net.toml:1: ecn: the queue is full before it marks everything, which it does "
-                     "from kmax = \"500KB\"; write a smaller kmax, or queue = \"1MB\", in "
-                     "[[host]]"}));
-
-INSTANTIATE_TEST_SUITE_P(
-    Pfc, QueueMistakes,
-    testing::Values(
-        QueueMistake{
-            "pfc = true",
-            "net.toml:1: pfc pauses packets that wait for a link's rate, and this link has none; "
-            "write rate = \"10Gbps\" beside it, or pfc = false, in [[host]]"},
-        QueueMistake{"rate = \"1Gbps\", pfc = { headroom = 7 }",
-                     "net.toml:4: headroom = 7 has no unit; write headroom = \"4MiB\" (units: B, "
-                     "KB, MB, GB, KiB, MiB, GiB; at most 1024GiB), in pfc of link of [[host]]"}));
 
 std::string switch_with(const std::string& settings) {
   return "[[switch]]\nname = \"s0\"\n" + settings + kHost +
@@ -110,14 +82,10 @@ TEST(QueueSettings, ABufferIsTheSwitchsOwnOrByItsFastestLink) {
 TEST(QueueSettings, ABufferHoldsItsHeadroom) {
   const auto t = Topology::from_toml(switch_with("buffer = \"100KB\"\n"), "net.toml");
   ASSERT_FALSE(t);
-  EXPECT_EQ(t.error().text,
-            "net.toml:1: buffer = \"100KB\" is less than the headroom and reserve of the lossless "
-            "ports of 's0' with a few frames; write buffer = \"218906B\", or leave it out, in "
-            "[[switch]]");
+  EXPECT_THAT(t.error().text, HasSubstr("buffer = \"218906B\""));
   const auto none = Topology::from_toml(switch_with("buffer_share = 0.0\n"), "net.toml");
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().text,
-            "net.toml:3: buffer_share must be above 0; write buffer_share = 0.125, in [[switch]]");
+  EXPECT_THAT(none.error().text, HasSubstr("buffer_share = 0.125"));
 }
 
 TEST(QueueSettings, GroupsAreHaltedIfTheSwitchIsConfiguredSo) {
@@ -135,17 +103,12 @@ TEST(QueueSettings, GroupsAreHaltedIfTheSwitchIsConfiguredSo) {
 TEST(QueueSettings, GroupHaltIsASwitchAndNeedsLosslessLinks) {
   const auto word = Topology::from_toml(switch_with("group_halt = \"on\"\n"), "net.toml");
   ASSERT_FALSE(word);
-  EXPECT_EQ(word.error().text,
-            "net.toml:3: group_halt is neither true nor false; write group_halt = true, in "
-            "[[switch]]");
+  EXPECT_THAT(word.error().text, StartsWith("net.toml:3: group_halt"));
   Topology lossy = Topology::star(2);
   lossy.switches[0].config.buffer.group_halt = true;
   const auto none = Topology::from_toml(lossy.to_toml(), "net.toml");
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().text.find("group_halt is for packets of lossless links, and 's0' has "
-                                   "none; write pfc = true in [link], or leave group_halt out"),
-            std::string::npos)
-      << none.error().text;
+  EXPECT_THAT(none.error().text, HasSubstr("pfc = true"));
 }
 
 }  // namespace

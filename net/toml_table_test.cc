@@ -1,9 +1,13 @@
 #include "net/toml_table.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace cepheus::net {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string error_of(const std::string& text) {
   TomlErrors errors("net.toml");
@@ -14,12 +18,10 @@ std::string error_of(const std::string& text) {
 
 // Each of these led toml++ into undefined behaviour, or is next to one that did.
 TEST(TomlTable, RefusesBytesThatAreNoText) {
-  const std::string control = "a control character; delete it";
-  EXPECT_EQ(error_of("[fabric]\n# \x1b[2J\n"), "net.toml:2: " + control);
-  EXPECT_EQ(error_of(std::string("\n\nname = \"\0\"", 12)), "net.toml:3: " + control);
-  EXPECT_EQ(error_of("# \x7f"), "net.toml:1: " + control);
-  EXPECT_EQ(error_of("\n# caf\xE9\n"),
-            "net.toml:2: a byte that is not UTF-8; save the file as text in UTF-8");
+  EXPECT_THAT(error_of("[fabric]\n# \x1b[2J\n"), StartsWith("net.toml:2: a control"));
+  EXPECT_THAT(error_of(std::string("\n\nname = \"\0\"", 12)), StartsWith("net.toml:3: a control"));
+  EXPECT_THAT(error_of("# \x7f"), StartsWith("net.toml:1: a control"));
+  EXPECT_THAT(error_of("\n# caf\xE9\n"), HasSubstr("UTF-8"));
 }
 
 TEST(TomlTable, TakesOtherLettersThanAsciiInQuotesAndCommentsOnly) {
@@ -27,19 +29,17 @@ TEST(TomlTable, TakesOtherLettersThanAsciiInQuotesAndCommentsOnly) {
   EXPECT_EQ(error_of("# " + cafe + " \"\r\n\tname = \"" + cafe + "\"  # " + cafe), "");
   EXPECT_EQ(error_of("\xEF\xBB\xBFname = 1"), "") << "a byte order mark";
   EXPECT_EQ(error_of("name = '\\' # " + cafe), "") << "no escapes between single quotes";
-  const std::string refused = "a character outside quotes and comments is not ASCII; delete it";
   for (const std::string& text :
        {std::string("\xC8\xAD\0\0\0\0", 6), "\xC3\x80" + std::string("0'J"), "name = " + cafe,
         "name = \"\\\"\" " + cafe, "name = \"#\" " + cafe, "name = '\\' " + cafe}) {
-    EXPECT_EQ(error_of(text), "net.toml:1: " + refused) << text;
+    EXPECT_THAT(error_of(text), AllOf(StartsWith("net.toml:1: "), HasSubstr("ASCII"))) << text;
   }
-  EXPECT_EQ(error_of("name = \"\n" + cafe), "net.toml:2: " + refused);
+  EXPECT_THAT(error_of("name = \"\n" + cafe), StartsWith("net.toml:2: "));
 }
 
 TEST(TomlTable, TakesTextOfOneLineOnly) {
   for (const char* text : {"name = \"\"\"\na\"\"\"", "name = '''a'''"}) {
-    EXPECT_EQ(error_of(text),
-              "net.toml:1: three quotes; write text in one line, in one pair of quotes");
+    EXPECT_THAT(error_of(text), StartsWith("net.toml:1: three quotes"));
   }
   EXPECT_EQ(error_of("name = \"\""), "");
 }

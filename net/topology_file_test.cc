@@ -38,8 +38,7 @@ TEST(TopologyFile, ReadsBackTextWithQuotes) {
 TEST(TopologyFile, NamesAFileThatIsNotThere) {
   const auto t = Topology::from_file("/nonexistent/fabric.toml");
   ASSERT_FALSE(t);
-  EXPECT_EQ(t.error().text,
-            "can't read topology file /nonexistent/fabric.toml; check its name and permissions");
+  EXPECT_THAT(t.error().text, HasSubstr("/nonexistent/fabric.toml"));
 }
 
 struct Mistake {

@@ -192,8 +192,7 @@ TEST(Manners, DoesNotLeaveResetAgain) {
   ASSERT_TRUE(hosts.a.to(QpState::kReset));
   const auto refused = hosts.a.to_init(hosts.options);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().text,
-            "this make of NIC can't use a queue pair again: create another one");
+  EXPECT_THAT(refused.error().text, ::testing::HasSubstr("again"));
 }
 
 TEST(Manners, ReturnsTheFirstPsns) {

@@ -143,9 +143,7 @@ TEST(PeerSession, RefusesAnotherHostThanTheOneDialled) {
   elsewhere.host = wire::Ipv4(10, 0, 0, 9);
   const auto refused = dialler.open(body(PeerSession(elsewhere).hello()));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(
-      refused.error().text,
-      "the daemon that was reached as 10.0.0.2 is that of 10.0.0.9: correct --peers or --host");
+  EXPECT_THAT(refused.error().text, HasSubstr("10.0.0.9"));
 }
 
 TEST(PeerSession, TakesNothingButAHelloAndThenReady) {
