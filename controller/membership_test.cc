@@ -65,6 +65,8 @@ TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
   Member m;
   EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
   expect_confirm(m.answers, MrpType::kRegister);
+  EXPECT_EQ(m.receive(of_group(MrpType::kActivate)), MemberTask::kNone);
+  EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kConnect);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.receive(of_group(MrpType::kConnect)), MemberTask::kNone);  // repeated meanwhile
