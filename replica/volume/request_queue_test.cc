@@ -33,101 +33,83 @@ struct Ended {
   }
 };
 
-IoRequest write_of(std::size_t length) { return {0, IoKind::kWrite, 0, length, false}; }
+// A queue of so many requests, with memory for the data of four pages.
+struct Requests {
+  explicit Requests(unsigned depth) : queue(depth, 4 * kPage, kPage) {}
+  int submit(IoKind kind, std::size_t length, bool waits) {
+    return queue.submit({0, kind, 0, length, false}, data.data(), waits, &Ended::on_done, &ended,
+                        is_first);
+  }
+  int write(std::size_t length, bool waits = false) {
+    return submit(IoKind::kWrite, length, waits);
+  }
+  std::vector<unsigned> take() {
+    std::vector<unsigned> taken;
+    queue.take(taken);
+    return taken;
+  }
 
-TEST(RequestQueue, CopiesWrittenDataBeforeItReturns) {
-  RequestQueue queue(2, 4 * kPage, kPage);
+  RequestQueue queue;
   Ended ended;
   bool is_first = false;
-  std::vector<std::uint8_t> data(kPage, 7);
-  ASSERT_EQ(queue.submit(write_of(kPage), data.data(), false, &Ended::on_done, &ended, is_first),
-            0);
-  EXPECT_TRUE(is_first);
-  data.assign(kPage, 8);
-  std::vector<unsigned> taken;
-  queue.take(taken);
+  std::vector<std::uint8_t> data = std::vector<std::uint8_t>(5 * kPage, 7);
+};
+
+TEST(RequestQueue, CopiesWrittenDataBeforeItReturns) {
+  Requests of(2);
+  ASSERT_EQ(of.write(kPage), 0);
+  EXPECT_TRUE(of.is_first);
+  of.data.assign(kPage, 8);
+  const auto taken = of.take();
   ASSERT_EQ(taken.size(), 1u);
-  EXPECT_EQ(queue.slot(taken[0]).bounce[kPage - 1], 7);
-  queue.complete(taken[0], 0);
-  EXPECT_EQ(ended.count, 1);
-  EXPECT_EQ(ended.error, 0);
+  EXPECT_EQ(of.queue.slot(taken[0]).bounce[kPage - 1], 7);
+  of.queue.complete(taken[0], 0);
+  EXPECT_EQ(of.ended.count, 1);
+  EXPECT_EQ(of.ended.error, 0);
 }
 
 TEST(RequestQueue, ReadsArriveInTheCallersBufferIfTheySucceed) {
-  RequestQueue queue(2, 4 * kPage, kPage);
   for (const int error : {0, -ESTALE}) {
-    Ended ended;
-    bool is_first = false;
-    std::vector<std::uint8_t> data(kPage, 7);
-    const IoRequest io{0, IoKind::kRead, 0, kPage, false};
-    ASSERT_EQ(queue.submit(io, data.data(), false, &Ended::on_done, &ended, is_first), 0);
-    std::vector<unsigned> taken;
-    queue.take(taken);
-    std::fill_n(queue.slot(taken[0]).bounce, kPage, std::uint8_t{9});
-    queue.complete(taken[0], error);
-    EXPECT_EQ(data.front(), error == 0 ? 9 : 7);
-    EXPECT_EQ(ended.error, error);
+    Requests of(2);
+    ASSERT_EQ(of.submit(IoKind::kRead, kPage, false), 0);
+    const auto taken = of.take();
+    std::fill_n(of.queue.slot(taken[0]).bounce, kPage, std::uint8_t{9});
+    of.queue.complete(taken[0], error);
+    EXPECT_EQ(of.data.front(), error == 0 ? 9 : 7);
+    EXPECT_EQ(of.ended.error, error);
   }
 }
 
 TEST(RequestQueue, ReportsMissingSpaceForRequestsOrTheirData) {
-  RequestQueue queue(2, 4 * kPage, kPage);
-  Ended ended;
-  bool is_first = false;
-  std::vector<std::uint8_t> data(5 * kPage);
-  const auto submit = [&](std::size_t length) {
-    return queue.submit(write_of(length), data.data(), false, &Ended::on_done, &ended, is_first);
-  };
-  EXPECT_EQ(submit(3 * kPage), 0);
-  EXPECT_EQ(submit(2 * kPage), -EAGAIN);
-  EXPECT_EQ(submit(kPage), 0);  // reserved bytes are not given out
-  EXPECT_EQ(submit(kPage), -EAGAIN);
+  Requests of(2);
+  EXPECT_EQ(of.write(3 * kPage), 0);
+  EXPECT_EQ(of.write(2 * kPage), -EAGAIN);
+  EXPECT_EQ(of.write(kPage), 0);  // reserved bytes are not given out
+  EXPECT_EQ(of.write(kPage), -EAGAIN);
 }
 
-TEST(RequestQueue, WaitingCallersContinueWhenThereIsSpace) {
-  RequestQueue queue(1, 4 * kPage, kPage);
-  Ended ended;
-  bool is_first = false;
-  std::vector<std::uint8_t> data(kPage);
-  ASSERT_EQ(queue.submit(write_of(kPage), data.data(), true, &Ended::on_done, &ended, is_first), 0);
-  std::thread waiting([&] {
-    bool unused = false;
-    EXPECT_EQ(queue.submit(write_of(kPage), data.data(), true, &Ended::on_done, &ended, unused), 0);
-  });
-  std::vector<unsigned> taken;
-  queue.take(taken);
-  queue.complete(taken[0], 0);
-  waiting.join();
-  taken.clear();
-  queue.take(taken);
-  EXPECT_EQ(taken.size(), 1u);
-}
-
-TEST(RequestQueue, WaitingCallersReturnWhenItIsClosed) {
-  RequestQueue queue(1, 4 * kPage, kPage);
-  Ended ended;
-  bool is_first = false;
-  std::vector<std::uint8_t> data(kPage);
-  ASSERT_EQ(queue.submit(write_of(kPage), data.data(), true, &Ended::on_done, &ended, is_first), 0);
-  std::thread waiting([&] {
-    bool unused = false;
-    EXPECT_EQ(queue.submit(write_of(kPage), data.data(), true, &Ended::on_done, &ended, unused),
-              -ESTALE);
-  });
-  queue.close(-ESTALE);
-  waiting.join();
+TEST(RequestQueue, WaitingCallersContinueWhenThereIsSpaceAndReturnWhenItIsClosed) {
+  for (const bool closes : {false, true}) {
+    Requests of(1);
+    ASSERT_EQ(of.write(kPage, true), 0);
+    std::thread waiting([&] { EXPECT_EQ(of.write(kPage, true), closes ? -ESTALE : 0); });
+    if (closes) {
+      of.queue.close(-ESTALE);
+      waiting.join();
+      continue;
+    }
+    of.queue.complete(of.take()[0], 0);
+    waiting.join();
+    EXPECT_EQ(of.take().size(), 1u);
+  }
 }
 
 // done() may start requests; its thread must not wait for itself.
 TEST(RequestQueue, TheVolumesOwnThreadNeverWaits) {
-  RequestQueue queue(1, 4 * kPage, kPage);
-  queue.own(std::this_thread::get_id());
-  Ended ended;
-  bool is_first = false;
-  std::vector<std::uint8_t> data(kPage);
-  ASSERT_EQ(queue.submit(write_of(kPage), data.data(), true, &Ended::on_done, &ended, is_first), 0);
-  EXPECT_EQ(queue.submit(write_of(kPage), data.data(), true, &Ended::on_done, &ended, is_first),
-            -EAGAIN);
+  Requests of(1);
+  of.queue.own(std::this_thread::get_id());
+  ASSERT_EQ(of.write(kPage, true), 0);
+  EXPECT_EQ(of.write(kPage, true), -EAGAIN);
 }
 
 }  // namespace

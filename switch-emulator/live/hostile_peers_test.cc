@@ -12,12 +12,6 @@
 namespace cepheus::live {
 namespace {
 
-// Attacks of a host that is no member, with their counters.
-struct Attack {
-  const char* counter;
-  void (*strike)(fabric::HostPort& attacker, fabric::HostPort& victim);
-};
-
 // A frame without any correction, from the source in its headers.
 void send_raw(fabric::HostPort& port, const wire::Frame& original) {
   wire::Frame frame = original;
@@ -62,13 +56,14 @@ wire::Frame shifted(const wire::Frame& original, int bytes) {
   return frame;
 }
 
-wire::Frame feedback_frame(const fabric::HostPort& port, wire::Ipv4 from, wire::Psn psn) {
+wire::Frame group_frame(const fabric::HostPort& port, wire::Ipv4 from, wire::Opcode opcode,
+                        wire::Psn psn) {
   wire::RoceHeaders headers;
   headers.ethernet.source = port.identity().mac;
   headers.ethernet.destination = port.identity().gateway;
   headers.ip.source = from;
   headers.ip.destination = kGroup;
-  headers.bth.opcode = wire::Opcode::kRcAcknowledge;
+  headers.bth.opcode = opcode;
   headers.bth.destination_qp = wire::kVirtualQpn;
   headers.bth.psn = psn;
   wire::Frame frame;
@@ -83,73 +78,37 @@ std::uint64_t counter_of(const FabricStatus& status, std::string_view name) {
   return counter(status.switches[0].ports[3], name);
 }
 
-constexpr Attack kAttacks[] = {
-    {"drop_spoofed_source",
-     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
-       send_raw(attacker, feedback_frame(attacker, address_of(victim), wire::Psn(0)));
-     }},
-    {"drop_spoofed_source",
-     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
-       send_raw(attacker,
-                mrp_frame(attacker, address_of(victim), kGroup, MrpType::kUnregister, kEpoch));
-     }},
-    {"drop_not_member",
-     [](fabric::HostPort& attacker, fabric::HostPort&) {
-       send_raw(attacker, feedback_frame(attacker, address_of(attacker),
-                                         wire::group_start_psn(kGroup, kEpoch)));
-     }},
-    {"drop_not_member",
-     [](fabric::HostPort& attacker, fabric::HostPort&) {
-       send_packet(attacker, {.to = kGroup,
-                              .qpn = wire::kVirtualQpn,
-                              .psn = wire::group_start_psn(kGroup, kEpoch) + 1000,
-                              .payload_bytes = 256});
-     }},
-    {"drop_mrp_foreign",
-     [](fabric::HostPort& attacker, fabric::HostPort&) {
-       send_raw(attacker,
-                mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kUnregister, kEpoch));
-     }},
-    {"drop_mrp_foreign",
-     [](fabric::HostPort& attacker, fabric::HostPort&) {
-       send_raw(attacker,
-                mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kEvict, kEpoch));
-     }},
-    {"mrp_reject",
-     [](fabric::HostPort& attacker, fabric::HostPort&) {
-       send_raw(attacker,
-                mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kRegister, kEpoch + 1));
-     }},
-    {"drop_mrp_forged",
-     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
-       send_raw(attacker, mrp_frame(attacker, address_of(attacker), address_of(victim),
-                                    MrpType::kReport, kEpoch));
-     }},
-    {"drop_mrp_forged",
-     [](fabric::HostPort& attacker, fabric::HostPort&) {
-       send_raw(attacker, mrp_frame(attacker, address_of(attacker), wire::Ipv4(10, 0, 0, 1),
-                                    MrpType::kConfirm, kEpoch));
-     }},
-    {"drop_malformed",
-     [](fabric::HostPort& attacker, fabric::HostPort&) {
-       wire::Frame frame =
-           mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kActivate, kEpoch);
-       frame.bytes[wire::kBthOffset] = 99;  // another version of the protocol
-       send_raw(attacker, frame);
-     }},
-    {"drop_malformed",
-     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
-       send_raw(attacker, shifted(mrp_frame(attacker, address_of(attacker), address_of(victim),
-                                            MrpType::kReport, kEpoch),
-                                  -8));  // the UDP header as payload
-     }},
-    {"drop_malformed",
-     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
-       send_raw(attacker, shifted(mrp_frame(attacker, address_of(attacker), address_of(victim),
-                                            MrpType::kReport, kEpoch),
-                                  20));  // the message's header among the packet's
-     }},
+struct Attack {
+  const char* counter;
+  wire::Frame frame;
 };
+
+// Of a host that is no member.
+std::vector<Attack> attacks(fabric::HostPort& attacker, const fabric::HostPort& victim) {
+  const wire::Ipv4 own = address_of(attacker), other = address_of(victim), leader(10, 0, 0, 1);
+  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
+  const auto mrp = [&](wire::Ipv4 from, wire::Ipv4 to, MrpType type, std::uint16_t epoch = kEpoch) {
+    return mrp_frame(attacker, from, to, type, epoch);
+  };
+  wire::Frame of_another_version = mrp(own, kGroup, MrpType::kActivate);
+  of_another_version.bytes[wire::kBthOffset] = 99;
+  using enum wire::Opcode;
+  return {
+      {"drop_spoofed_source", group_frame(attacker, other, kRcAcknowledge, wire::Psn(0))},
+      {"drop_spoofed_source", mrp(other, kGroup, MrpType::kUnregister)},
+      {"drop_not_member", group_frame(attacker, own, kRcAcknowledge, start)},
+      {"drop_not_member", group_frame(attacker, own, kRcSendOnly, start + 1000)},
+      {"drop_mrp_foreign", mrp(own, kGroup, MrpType::kUnregister)},
+      {"drop_mrp_foreign", mrp(own, kGroup, MrpType::kEvict)},
+      {"mrp_reject", mrp(own, kGroup, MrpType::kRegister, kEpoch + 1)},
+      {"drop_mrp_forged", mrp(own, other, MrpType::kReport)},
+      {"drop_mrp_forged", mrp(own, leader, MrpType::kConfirm)},
+      {"drop_malformed", of_another_version},
+      // The UDP header as payload; the message's header among the packet's.
+      {"drop_malformed", shifted(mrp(own, other, MrpType::kReport), -8)},
+      {"drop_malformed", shifted(mrp(own, other, MrpType::kReport), 20)},
+  };
+}
 
 TEST(HostilePeer, ForgesAndTheGroupGoesOn) {
   TestFabric fabric(net::Topology::star(4));
@@ -157,13 +116,13 @@ TEST(HostilePeer, ForgesAndTheGroupGoesOn) {
   ASSERT_NO_FATAL_FAILURE(group.set_up());
   const auto attacker = fabric.attach("h3");
   std::uint32_t packets = 0;
-  for (const Attack& attack : kAttacks) {
-    const std::uint64_t before = counter_of(fabric.status(), attack.counter);
-    attack.strike(*attacker, group.port(1));
+  for (const auto& [name, frame] : attacks(*attacker, group.port(1))) {
+    const std::uint64_t before = counter_of(fabric.status(), name);
+    send_raw(*attacker, frame);
     const auto status = fabric.status_when(
-        [&](const FabricStatus& s) { return counter_of(s, attack.counter) > before; });
-    EXPECT_EQ(counter_of(status, attack.counter), before + 1) << attack.counter;
-    ASSERT_NO_FATAL_FAILURE(group.transmit(packets++)) << attack.counter;
+        [&, n = name](const FabricStatus& s) { return counter_of(s, n) > before; });
+    EXPECT_EQ(counter_of(status, name), before + 1) << name;
+    ASSERT_NO_FATAL_FAILURE(group.transmit(packets++)) << name;
   }
 }
 

@@ -175,36 +175,29 @@ TEST(Cepheusctl, UsesNoColourInAPipe) {
   EXPECT_THAT(run.output(), Not(HasSubstr("\033")));
 }
 
-TEST(Cepheusctl, ChangesALink) {
+TEST(Cepheusctl, ChangesALinkAndATrunkEitherWay) {
+  struct Change {
+    std::string link;
+    std::vector<std::string> words;
+    json request;
+  };
   AnsweringFabric fabric(json{{"ok", true}});
-  Invocation loss({"--fabric", fabric.socket(), "link", "h1", "--loss", "0.25"});
-  EXPECT_EQ(loss.exit_code(), 0) << loss.output();
-  EXPECT_EQ(fabric.last_request(),
-            json({{"ask", "link"}, {"link", "h1"}, {"direction", "both"}, {"loss", 0.25}}));
-  Invocation cut({"--fabric", fabric.socket(), "link", "h1", "--down", "--direction", "to-host"});
-  EXPECT_EQ(cut.exit_code(), 0) << cut.output();
-  EXPECT_EQ(fabric.last_request(),
-            json({{"ask", "link"}, {"link", "h1"}, {"direction", "down"}, {"up", false}}));
-  Invocation mend({"--fabric", fabric.socket(), "link", "h1", "--up", "--direction", "to-switch"});
-  EXPECT_EQ(mend.exit_code(), 0) << mend.output();
-  EXPECT_EQ(fabric.last_request(),
-            json({{"ask", "link"}, {"link", "h1"}, {"direction", "up"}, {"up", true}}));
-}
-
-TEST(Cepheusctl, ChangesATrunkEitherWay) {
-  AnsweringFabric fabric(json{{"ok", true}});
-  Invocation cut({"--fabric", fabric.socket(), "link", "leaf0-spine0", "--down"});
-  EXPECT_EQ(cut.exit_code(), 0) << cut.output();
-  EXPECT_EQ(
-      fabric.last_request(),
-      json({{"ask", "link"}, {"link", "leaf0-spine0"}, {"direction", "both"}, {"up", false}}));
-  Invocation loss({"--fabric", fabric.socket(), "link", "leaf0-spine0#2", "--direction",
-                   "to-spine0", "--loss", "0.5"});
-  EXPECT_EQ(loss.exit_code(), 0) << loss.output();
-  EXPECT_EQ(fabric.last_request(), json({{"ask", "link"},
-                                         {"link", "leaf0-spine0#2"},
-                                         {"direction", "to-spine0"},
-                                         {"loss", 0.5}}));
+  for (const Change& change : std::vector<Change>{
+           {"h1", {"--loss", "0.25"}, {{"direction", "both"}, {"loss", 0.25}}},
+           {"h1", {"--down", "--direction", "to-host"}, {{"direction", "down"}, {"up", false}}},
+           {"h1", {"--up", "--direction", "to-switch"}, {{"direction", "up"}, {"up", true}}},
+           {"leaf0-spine0", {"--down"}, {{"direction", "both"}, {"up", false}}},
+           {"leaf0-spine0#2",
+            {"--direction", "to-spine0", "--loss", "0.5"},
+            {{"direction", "to-spine0"}, {"loss", 0.5}}}}) {
+    std::vector<std::string> arguments{"--fabric", fabric.socket(), "link", change.link};
+    arguments.insert(arguments.end(), change.words.begin(), change.words.end());
+    Invocation run(arguments);
+    EXPECT_EQ(run.exit_code(), 0) << run.output();
+    json request = change.request;
+    request.update({{"ask", "link"}, {"link", change.link}});
+    EXPECT_EQ(fabric.last_request(), request);
+  }
   Invocation wrong({"--fabric", "x", "link", "leaf0-spine0", "--direction", "left", "--up"});
   EXPECT_EQ(wrong.exit_code(), 2);
 }

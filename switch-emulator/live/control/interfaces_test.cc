@@ -43,6 +43,17 @@ class InterfacesTest : public DatapathTest {
     topology.mtu = 1024;
     return topology;
   }
+  void open_host() {
+    net::Topology topology = one_host();
+    topology.hosts[0].interface = "port";
+    open(topology);
+  }
+  void open_one_armed() {
+    configure();
+    net::Topology topology = one_host();
+    topology.one_armed = "port";
+    open(topology);
+  }
   // The largest packet that the first host's port takes, as its switch announces it.
   std::uint16_t path_mtu() const { return datapath->port_config(0).path_mtu(); }
   // Settings that the kernel's interface needs again as well.
@@ -134,32 +145,22 @@ class InterfacesTest : public DatapathTest {
 };
 
 TEST_F(InterfacesTest, AttachAHostAgainWhenItsDeletedInterfaceIsBack) {
-  net::Topology topology = one_host();
-  topology.hosts[0].interface = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_host());
   expect_life_after_death();
 }
 
 TEST_F(InterfacesTest, AttachHostsBehindAOneArmedInterfaceAgainWhenThereIsOneOfItsName) {
-  configure();
-  net::Topology topology = one_host();
-  topology.one_armed = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_one_armed());
   expect_life_after_death();
 }
 
 TEST_F(InterfacesTest, AttachAHostAgainWhenItsInterfaceWasMadeAgainBetweenTwoLooks) {
-  net::Topology topology = one_host();
-  topology.hosts[0].interface = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_host());
   expect_life_in_another_body();
 }
 
 TEST_F(InterfacesTest, AttachHostsAgainWhenTheOneArmedInterfaceWasMadeAgainBetweenTwoLooks) {
-  configure();
-  net::Topology topology = one_host();
-  topology.one_armed = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_one_armed());
   expect_life_in_another_body();
 }
 
@@ -179,10 +180,7 @@ class NoDescriptorsLeft {
 };
 
 TEST_F(InterfacesTest, StayWhenDescriptorsRunOut) {
-  configure();
-  net::Topology topology = one_host();
-  topology.one_armed = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_one_armed());
   const NoDescriptorsLeft none;
   look_a_second_later();
   EXPECT_TRUE(is_attached());
@@ -190,9 +188,7 @@ TEST_F(InterfacesTest, StayWhenDescriptorsRunOut) {
 }
 
 TEST_F(InterfacesTest, ReportWhyTheyAreNotOpenedAgainWhenDescriptorsRunOut) {
-  net::Topology topology = one_host();
-  topology.hosts[0].interface = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_host());
   ASSERT_TRUE(TestVeth::ip("link delete dev port"));
   look_a_second_later();
   ASSERT_TRUE(network->make_pair());
@@ -207,9 +203,7 @@ TEST_F(InterfacesTest, ReportWhyTheyAreNotOpenedAgainWhenDescriptorsRunOut) {
 }
 
 TEST_F(InterfacesTest, AreLeftAloneWhileTheyStay) {
-  net::Topology topology = one_host();
-  topology.hosts[0].interface = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_host());
   TestVeth::ip("link set dev port down");
   TestVeth::ip("link set dev port up");
   look_a_second_later();
@@ -221,9 +215,7 @@ TEST_F(InterfacesTest, AreLeftAloneWhileTheyStay) {
 TEST_F(InterfacesTest, WarnOnceOfRoceHardwareThatComesLater) {
   std::string directory = testing::TempDir() + "sysXXXXXX";
   machine.sys = mkdtemp(directory.data());
-  net::Topology topology = one_host();
-  topology.hosts[0].interface = "port";
-  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_NO_FATAL_FAILURE(open_host());
   look_a_second_later();
   EXPECT_THAT(warnings, testing::IsEmpty());
   add_roce_hardware();
