@@ -148,5 +148,7 @@ inline void rewrite_bth(std::span<std::uint8_t, Bth::kSize> header, Qpn destinat
   store_be24(header.data() + 5, destination_qp.value());
   store_be24(header.data() + 9, psn.value());
 }
+// Sets AckReq in an emitted header.
+inline void set_ack_request(std::span<std::uint8_t, Bth::kSize> header) { header[8] |= 0x80; }
 
 }  // namespace cepheus::wire

@@ -441,4 +441,10 @@ wire::Reth reth_at(const TestNetwork& net, std::size_t host) {
   return wire::RoceHeaders::parse(*frame)->reth;
 }
 
+bool requests_ack(const TestNetwork& net, std::size_t host) {
+  const auto frame = Frame::from_bytes(net.frames(host).back());
+  EXPECT_TRUE(frame && wire::check_icrc(*frame));
+  return wire::RoceHeaders::parse(*frame)->bth.ack_request;
+}
+
 }  // namespace cepheus::fabric

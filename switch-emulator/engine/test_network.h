@@ -178,5 +178,6 @@ std::unique_ptr<TestNetwork> make_pair_of_switches(
     bool ready = true, const std::function<void(SwitchConfig&)>& change = {});
 // Of the last packet to a host.
 wire::Reth reth_at(const TestNetwork& net, std::size_t host);
+bool requests_ack(const TestNetwork& net, std::size_t host);
 
 }  // namespace cepheus::fabric

@@ -198,6 +198,23 @@ TEST(Feedback, DropsTheSequenceNakAfterAnRnrUntilItsPacketIsRepeated) {
   EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
 }
 
+// Host 1 is not ready, and host 2 acknowledges on request only.
+TEST(Feedback, RequestsAnAcknowledgementOfThePacketAfterAnRnr) {
+  for (const bool on : {true, false}) {
+    auto net = make_star(3, true, with([=](auto& rules) { rules.ack_after_rnr = on; }));
+    for (const bool is_repeat : {false, true, true}) {
+      net->data(0, 0, false);
+      EXPECT_EQ(requests_ack(*net, 2), is_repeat && on);
+      net->rnr(1, 0);
+    }
+    net->data(0, 1, false);
+    EXPECT_FALSE(requests_ack(*net, 2));
+    net->nak(1, 0);
+    net->data(0, 0, false);
+    EXPECT_EQ(requests_ack(*net, 2), on);
+  }
+}
+
 TEST(Feedback, SendsOneNakForAPacketThatSeveralLack) {
   auto net = make_star_amid(4, 3);
   net->ack({1, 2}, 0);

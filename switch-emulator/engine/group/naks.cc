@@ -68,9 +68,11 @@ std::optional<Naks::Repeat> Naks::on_data(wire::Instant now, wire::Psn psn) {
   if (!sent_ || after(psn, sent_->psn)) return std::nullopt;
   const Sent sent = *std::exchange(sent_, std::nullopt);
   Repeat repeat;
-  if (!sent.is_paused && sent.naks == 1) repeat = {now - sent.last - sent.pause, true};
+  repeat.needs_ack = needs_ack_after_rnr_ && sent.pause > wire::Duration();
   if (sent.naks > 2) CEPHEUS_SITUATION("a source repeats a packet after three NAKs");
-  if (!sent.is_paused && sent.naks == 2) repeat = {now - sent.first, false};
+  if (!sent.is_paused && sent.naks == 1) repeat.trip = now - sent.last - sent.pause;
+  if (!sent.is_paused && sent.naks == 2) repeat.trip = now - sent.first;
+  repeat.is_exact = sent.naks == 1;
   return repeat;
 }
 

@@ -79,6 +79,7 @@ class Naks {
         rnr_waits_(rules.rnr_ordering),
         is_once_(rules.nak_once),
         is_rechecked_(rules.recheck_held_nak),
+        needs_ack_after_rnr_(rules.ack_after_rnr),
         most_held_(rules.several_naks ? kMostHeld : 1) {}
   // Another turn, or a simulated jump.
   void reset();
@@ -104,6 +105,7 @@ class Naks {
   struct Repeat {
     std::optional<wire::Duration> trip;
     bool is_exact = false;
+    bool needs_ack = false;  // the source has waited, and may have to wait again
   };
   std::optional<Repeat> on_data(wire::Instant now, wire::Psn psn);
   // All have everything up to `min`. True: a request was unnecessary, because the answer came before
@@ -135,7 +137,7 @@ class Naks {
   void drop(std::size_t at);
 
   // Rules, as they were when the group was made.
-  bool sequence_waits_, rnr_waits_, is_once_, is_rechecked_;
+  bool sequence_waits_, rnr_waits_, is_once_, is_rechecked_, needs_ack_after_rnr_;
   std::uint8_t most_held_;
   std::uint8_t held_ = 0;               // number of held NAKs
   std::array<Nak, kMostHeld> waiting_;  // by PSN

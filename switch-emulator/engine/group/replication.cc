@@ -151,6 +151,22 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
   return wanted;
 }
 
+// The same, with AckReq. The source has waited, and may have to wait again before it sets AckReq
+// itself. A receiver that takes the packet would be silent meanwhile, and be evicted.
+std::uint32_t copy_out_with_ack_request(Call& call, OneSource& group, const GroupPacket& packet,
+                                        Psn psn, bool repeat, const Copies& copies) {
+  Frame frame = packet.frame;
+  wire::RoceHeaders headers = packet.headers;
+  headers.bth.ack_request = true;
+  wire::set_ack_request(std::span<std::uint8_t, wire::Bth::kSize>(
+      frame.bytes.data() + wire::kBthOffset, wire::Bth::kSize));
+  if (frame.icrc_state == wire::Icrc::kPresent) {
+    frame.icrc = wire::patch_icrc(packet.frame.icrc, packet.frame.header(), frame.header(),
+                                  frame.payload_len);
+  }
+  return copy_out(call, group, {frame, headers, packet.path, packet.leader}, psn, repeat, copies);
+}
+
 // The switch acts on an announcement, so it checks the ICRC, and does not pass it on to hosts. The
 // source may still write the payload, so the switch checks and reads a copy.
 void replicate_announcement(Call& call, OneSource& group, const GroupPacket& packet) {
@@ -196,14 +212,16 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   group.note_data();
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
-  const bool is_owed = ends_message || packet.headers.bth.ack_request;
   const auto repeat = turn.naks().on_data(call.now, psn);
+  const bool needs_ack = repeat && repeat->needs_ack;
+  const bool is_owed = ends_message || packet.headers.bth.ack_request || needs_ack;
   const bool is_new = turn.on_data(psn, ends_message);
   if (call.order != nullptr && turn.source() == group.tree.leader && call.order->takes_cnp()) {
     make_cnp(call, group, Counter::kCnpOnRequest);
   }
   group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new, repeat);
-  const std::uint32_t wanted = copy_out(call, group, packet, psn, !is_new, copies);
+  const auto copy = needs_ack ? copy_out_with_ack_request : copy_out;
+  const std::uint32_t wanted = copy(call, group, packet, psn, !is_new, copies);
   if (is_new) {
     // No other member in this group: no feedback will say that it has arrived.
     if (wanted == 0) {

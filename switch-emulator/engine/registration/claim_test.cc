@@ -248,6 +248,22 @@ TEST(HostSync, MakesTheNewSourceWaitForTheLastOne) {
   EXPECT_EQ(net->count(Counter::kHandoverRnr), 2u);
 }
 
+// The new source's own packet has no AckReq. A last source that has synchronised would take it
+// silently, and be evicted while the new source is made to wait again and again.
+TEST(HostSync, RequestsAnAcknowledgementOfThePacketAfterAWait) {
+  auto net = first_turn_has_ended();
+  net->data(1, 3, false);
+  EXPECT_FALSE(requests_ack(*net, 0));
+  net->nak(0, 0);
+  for (int i = 0; i < 2; ++i) {
+    net->data(1, 3, false);
+    EXPECT_TRUE(requests_ack(*net, 0)) << "and has the right ICRC";
+    EXPECT_TRUE(requests_ack(*net, 2)) << "it may acknowledge duplicates on request only";
+  }
+  net->data(1, 4, false);
+  EXPECT_FALSE(requests_ack(*net, 0));
+}
+
 // It sends only one NAK. A RESET that takes longer than the first wait must not cost the new source
 // a time-out.
 TEST(HostSync, RepeatsTheWaitWhileTheLastSourceIsSilent) {
