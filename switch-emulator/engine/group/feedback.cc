@@ -7,7 +7,7 @@
 // Feedback is about the present turn, or it is dropped and counted: another turn's name, no source,
 // the source's own path, PSNs that were not sent, or less than the path has acknowledged before.
 //
-// What is overdue is requested again (FeedbackTimer), the last ACK of a turn is repeated (LastAck),
+// What is overdue is requested again (FeedbackTimer), the last ACK of a turn is repeated (LastAcks),
 // and a last source that is not ready makes the new one wait by RNR NAK (docs/protocol.md,
 // "Changing the source").
 #include "switch-emulator/engine/group/feedback.h"
@@ -189,16 +189,19 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   return timer.next(call, group);
 }
 
-Instant repeat_last_ack(Call& call, OneSource& group) {
+Instant repeat_last_acks(Call& call, OneSource& group) {
   const Turn& turn = group.turn;
-  if (turn.source() == kNoPath || !turn.rests()) return wire::kNever;
-  if (group.last_ack.next() <= call.now) {
+  while (const auto ack = group.last_acks->take_due(call.now)) {
+    const bool is_source = ack->path == turn.source();
+    if (is_source && !turn.rests()) continue;  // it goes on, so a later one follows
     CEPHEUS_SITUATION("the last ACK of a turn is sent again");
+    wire::Aeth answer;
+    if (is_source) answer.msn = turn.messages();
+    send_feedback(call, group, ack->path, turn.name(), answer, ack->psn);
     call.count(Counter::kLastAckRepeated);
-    group.last_ack.on_repeat(call.now);
-    to_source(call, group, {}, turn.acknowledged());
+    call.count(Counter::kFeedbackToSource);
   }
-  return group.last_ack.next();
+  return group.last_acks->next();
 }
 
 void recheck(Call& call, OneSource& group) { merge(call, group, true); }
@@ -215,7 +218,9 @@ void acknowledge_to_source(Call& call, OneSource& group) {
   const Psn all_have = turn.acknowledge();
   to_source(call, group, {}, all_have);
   const bool is_host = turn.source() != kNoPath && group.tree.paths[turn.source()].is_host;
-  if (is_host && turn.rests()) group.last_ack.on_sent(call.now);
+  if (is_host && turn.rests()) {
+    group.last_acks->on_sent(call.now, {turn.source(), turn.at_port(all_have)});
+  }
 }
 
 void fail_source(Call& call, OneSource& group, const wire::Aeth& error) {

@@ -29,8 +29,8 @@ void acknowledge_by_sending(Call& call, OneSource& group, PathNo path);
 // acknowledged. Returns the time of the next check.
 Instant request_if_overdue(Call& call, OneSource& group);
 
-// If a host's turn rests, repeats its last ACK now and then. Returns the time of the next check.
-Instant repeat_last_ack(Call& call, OneSource& group);
+// Repeats the last ACKs of hosts whose turn rests or has ended. Returns the time of the next check.
+Instant repeat_last_acks(Call& call, OneSource& group);
 
 // A path has left: all packets may now have been acknowledged.
 void recheck(Call& call, OneSource& group);

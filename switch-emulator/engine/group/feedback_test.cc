@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "switch-emulator/engine/group/last_ack.h"
+#include "switch-emulator/engine/group/last_acks.h"
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -320,6 +320,10 @@ class LastAckOf : public testing::Test {
     c.rules.last_ack_again = true;
     c.rules.request_again = false;
   });
+  std::uint32_t last_msn(std::size_t host) const {
+    const auto frame = Frame::from_bytes(net->frames(host).back());
+    return wire::RoceHeaders::parse(*frame)->aeth.msn;
+  }
 };
 
 TEST_F(LastAckOf, ATurnThatRestsIsRepeatedTwice) {
@@ -343,15 +347,30 @@ TEST_F(LastAckOf, ATurnThatRestsIsRepeatedTwice) {
 }
 
 // The switch stood still for longer than both waits.
-TEST(LastAck, ThatIsRepeatedLateIsRepeatedAgainLater) {
+TEST(LastAcks, ThatAreRepeatedLateAreRepeatedAgainLater) {
   const Instant sent{1s};
-  LastAck last;
-  last.on_sent(sent);
+  LastAcks last;
+  last.on_sent(sent, {2, Psn(7)});
   EXPECT_EQ(last.next(), sent + 1ms);
-  last.on_repeat(sent + 3s);
+  EXPECT_EQ(last.take_due(sent + 3s)->psn, Psn(7));
   EXPECT_EQ(last.next(), sent + 3s + 9ms);
-  last.on_repeat(sent + 6s);
+  EXPECT_EQ(last.take_due(sent + 6s)->path, 2);
   EXPECT_EQ(last.next(), wire::kNever);
+}
+
+TEST(LastAcks, AreThoseOfTheLastFewSources) {
+  const Instant sent{1s};
+  LastAcks last;
+  const auto taken = [&] {
+    std::vector<PathNo> paths;
+    while (const auto ack = last.take_due(sent + 2ms)) paths.push_back(ack->path);
+    std::ranges::sort(paths);
+    return paths;
+  };
+  for (PathNo path = 0; path < 5; ++path) last.on_sent(sent + path * 1us, {path, Psn(0)});
+  last.on_sent(sent + 9us, {3, Psn(1)});
+  last.on_path_removed(2, 4);
+  EXPECT_EQ(taken(), (std::vector<PathNo>{1, 2, 3}));
 }
 
 // The source's window is full, and it can't send the next packet without the ACK.
@@ -363,18 +382,31 @@ TEST_F(LastAckOf, AMessageThatGoesOnIsRepeated) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
 }
 
-TEST_F(LastAckOf, ATurnThatGoesOnOrHasEndedIsNotRepeated) {
+TEST_F(LastAckOf, ATurnThatGoesOnIsNotRepeated) {
   net->data(0, 0);
   net->ack(1, 0);
   net->data(0, 1);
   net->clear();
   net->advance(1s);
   EXPECT_EQ(net->inbox(0), Texts()) << "a packet is not acknowledged";
+}
+
+// The next source has begun before the first repeat.
+TEST_F(LastAckOf, ATurnThatHasEndedIsRepeatedToo) {
+  net->message(0, 0, 1);
   net->ack(1, 1);
   net->data(1, 0);
+  net->ack(0, 0);
+  const std::uint32_t msn = last_msn(0);
+  net->clear();
+  net->advance(1ms);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
+  EXPECT_EQ(last_msn(0), msn);
+  net->data(0, 2);
   net->clear();
   net->advance(1s);
-  EXPECT_EQ(net->inbox(0), Texts()) << "another turn has begun";
+  EXPECT_EQ(net->inbox(0), Texts()) << "it has begun another turn";
 }
 
 TEST(LastAckOverATrunk, IsRepeatedByTheSourcesOwnSwitch) {

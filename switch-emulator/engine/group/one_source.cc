@@ -33,8 +33,8 @@ OneSource::OneSource(const Group& group, const SwitchConfig& config)
       start(wire::group_start_psn(group.id, group.epoch)),
       turn(start, config.rules),
       cnps(make_cnp_selector(config.rules.cnp_policy, config.cnp_window)),
-      last_ack(config.rules.last_ack_again),
-      feedback_timer(std::make_unique<FeedbackTimer>(config.rules)) {}
+      feedback_timer(std::make_unique<FeedbackTimer>(config.rules)),
+      last_acks(std::make_unique<LastAcks>(config.rules.last_ack_again)) {}
 
 void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
@@ -67,7 +67,7 @@ void OneSource::arm(const Call& call) {
   if (feedback_timer->take_sooner()) {
     set_deadline(std::min(deadline(), feedback_timer->next(call, *this)));
   }
-  if (turn.rests()) set_deadline(std::min(deadline(), last_ack.next()));
+  if (turn.rests()) set_deadline(std::min(deadline(), last_acks->next()));
 }
 
 void OneSource::note_data() {
@@ -83,7 +83,7 @@ void OneSource::note_loss(const Call& call) {
 
 void OneSource::on_timer(Call& call) {
   const Instant due = request_if_overdue(call, *this);
-  set_deadline(std::min(due, repeat_last_ack(call, *this)));
+  set_deadline(std::min(due, repeat_last_acks(call, *this)));
 }
 
 void OneSource::on_path_added() {
@@ -106,6 +106,7 @@ void OneSource::on_path_removed(Call& call, const Removed& removed) {
   evidence[gone] = evidence[last];
   evidence.pop_back();
   feedback_timer->on_path_removed(gone, last);
+  last_acks->on_path_removed(gone, last);
   turn.on_path_removed(gone, last);
   cnps->on_path_removed(gone, last);
   recheck(call, *this);
@@ -177,13 +178,13 @@ void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {
 void OneSource::begin_turn(const Turn::Newcomer& newcomer) {
   turn.begin(newcomer, numbering.counts_turns());
   feedback_timer->reset();
-  last_ack.reset();
   if (regions) regions->on_turn();
 }
 
 bool OneSource::jump(std::uint64_t packets) {
   if (!turn.jump(packets)) return false;
   feedback_timer->reset();
+  last_acks->reset();
   return true;
 }
 

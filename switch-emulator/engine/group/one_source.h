@@ -9,7 +9,7 @@
 #include "switch-emulator/engine/group/cnp_selector.h"
 #include "switch-emulator/engine/group/evidence.h"
 #include "switch-emulator/engine/group/feedback_timer.h"
-#include "switch-emulator/engine/group/last_ack.h"
+#include "switch-emulator/engine/group/last_acks.h"
 #include "switch-emulator/engine/group/loss_window.h"
 #include "switch-emulator/engine/group/mft.h"
 #include "switch-emulator/engine/group/regions.h"
@@ -66,12 +66,12 @@ class OneSource final : public Behaviour {
   std::uint8_t traffic_class = 0;  // TOS of the turn's data without ECN; feedback has the same
   const std::unique_ptr<CnpSelector> cnps;  // filter of congestion notifications to the source
   Stats stats;
-  LastAck last_ack;
   LossWindow loss_window;
   std::unique_ptr<Regions> regions;  // null: no member here has published any
   std::vector<Evidence> evidence;    // by path
   // Beside the table.
   const std::unique_ptr<FeedbackTimer> feedback_timer;
+  const std::unique_ptr<LastAcks> last_acks;
 };
 
 }  // namespace cepheus::fabric

@@ -74,6 +74,7 @@ TableBytes OneSource::bytes() const {
       {"path.evidence", paths * sizeof(Evidence)},
       {"path.round_trip", feedback_timer->path_bytes()},
       {"feedback_timer", sizeof(FeedbackTimer)},
+      {"last_acks", sizeof(LastAcks)},
       {"sent_naks", kSentNaks},
       {"message_ends", turn.ends_bytes()},
       {"cnp_policy", cnps->bytes() - cnps->table_bytes()},
