@@ -180,7 +180,7 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   const Instant due = timer.next(call, group);
   if (due > call.now) return due;
   call.count(Counter::kRequestedAgain);
-  if (timer.awaits_receiver(turn)) call.count(Counter::kRequestedUnready);
+  if (timer.awaits_receiver(call.now, turn)) call.count(Counter::kRequestedUnready);
   timer.on_request(call.now, turn);
   const Psn first = turn.min() + 1;
   turn.naks().on_request(first);

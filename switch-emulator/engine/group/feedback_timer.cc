@@ -2,7 +2,7 @@
 // was not repeated. next() is the earliest time at which a slowest path's answer is overdue, but
 // never before the source could have answered the last feedback. A request doubles the path's wait;
 // progress ends that. Waits are bounded by kLongestSilence, and requests for one packet by
-// Requests::kMost.
+// Requests::kMost. After a receiver's RNR NAK there are two at most, if the source does not repeat.
 #include "switch-emulator/engine/group/feedback_timer.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   for (PathNo i = 0; i < paths_.size(); ++i) {
     const PathTimer& path = paths_[i];
     if (!is_slowest(turn, i)) continue;
-    if (is_patient_ && path.is_unready) return wire::kNever;
+    if (is_patient_ && path.is_unready) return next_after_rnr(turn, floor);
     if (!path.trip.is_known() || (!path.is_proven && requests >= most_of_unknown_)) continue;
     const net::PauseState* const pause = call.pauses[group.tree.paths[i].port.value()];
     const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
@@ -130,16 +130,34 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   if (due == wire::kNever) return due;
   // Feedback that has gone to the source brings the next packets, or the repeat, after its round
   // trip.
-  const RoundTrip& trip = paths_[turn.source()].to_source;
-  if (!trip.is_known()) return due;
-  const Duration known = is_patient_ ? trip.wait(floor) : trip.first_wait(floor);
-  const Duration source = std::min(known, std::max(kLongestSilence, floor));
-  due = std::max(due, last_ + source);
+  const auto source = source_wait(turn, floor);
+  if (!source) return due;
+  due = std::max(due, last_ + *source);
   const auto repeat_begins = turn.naks().repeat_begins();
-  return repeat_begins ? std::max(due, *repeat_begins + source) : due;
+  return repeat_begins ? std::max(due, *repeat_begins + *source) : due;
 }
 
-bool FeedbackTimer::awaits_receiver(const Turn& turn) const {
+std::optional<Duration> FeedbackTimer::source_wait(const Turn& turn, Duration floor) const {
+  const RoundTrip& trip = paths_[turn.source()].to_source;
+  if (!trip.is_known()) return std::nullopt;
+  const Duration known = is_patient_ ? trip.wait(floor) : trip.first_wait(floor);
+  return std::min(known, std::max(kLongestSilence, floor));
+}
+
+// The receiver sends no second RNR NAK for the packet. If the first one was lost on the way to the
+// source, nothing comes from there.
+Instant FeedbackTimer::next_after_rnr(const Turn& turn, Duration floor) const {
+  const auto repeat_begins = turn.naks().repeat_begins();
+  if (!repeat_begins || turn.naks().requests(turn.min() + 1) >= most_after_rnr_) {
+    return wire::kNever;
+  }
+  const Duration longest = std::max(kLongestSilence, floor);
+  return std::max(last_, *repeat_begins) + source_wait(turn, floor).value_or(longest);
+}
+
+bool FeedbackTimer::awaits_receiver(Instant now, const Turn& turn) const {
+  const auto repeat_begins = turn.naks().repeat_begins();
+  if (is_patient_ && most_after_rnr_ > 0 && repeat_begins && *repeat_begins <= now) return false;
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (paths_[i].is_unready && is_slowest(turn, i)) return true;
   }

@@ -32,6 +32,7 @@ class FeedbackTimer {
   explicit FeedbackTimer(const Rules& rules)
       : is_on_(rules.request_again),
         is_patient_(rules.request_limit),
+        most_after_rnr_(rules.rnr_again ? 2 : 0),
         most_of_unknown_(rules.request_unknown_once ? 1 : std::numeric_limits<int>::max()) {}
 
   // Counts until the path's first measurement. A path with a dead member must get no request, so a
@@ -61,8 +62,8 @@ class FeedbackTimer {
   Instant next(const Call& call, const OneSource& group) const;
   // Whether next() may be earlier than when this was called last. Packets alone make it later.
   bool take_sooner() { return std::exchange(is_sooner_, false); }
-  // Whether one of the slowest paths has answered RNR, and the source still waits for it.
-  bool awaits_receiver(const Turn& turn) const;
+  // Whether one of the slowest paths has answered RNR, and the source still has to wait for it.
+  bool awaits_receiver(Instant now, const Turn& turn) const;
   // The packet that the slowest paths lack has been requested.
   void on_request(Instant now, const Turn& turn);
 
@@ -70,6 +71,10 @@ class FeedbackTimer {
   std::size_t paths() const { return paths_.size(); }
 
  private:
+  // The source's round trip after which its silence is too long. None: unknown.
+  std::optional<Duration> source_wait(const Turn& turn, Duration floor) const;
+  Instant next_after_rnr(const Turn& turn, Duration floor) const;
+
   struct PathTimer {
     RoundTrip trip;
     RoundTrip to_source;       // while the source is behind this path
@@ -93,6 +98,7 @@ class FeedbackTimer {
 
   // Rules, as they were when the group was made.
   const bool is_on_, is_patient_;
+  const int most_after_rnr_;   // requests for a packet after a receiver's RNR NAK for it
   const int most_of_unknown_;  // requests for a packet of a path that has never acknowledged one
   std::vector<PathTimer> paths_;
   std::optional<Sample> sample_;

@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 class OverdueFeedback : public testing::Test {
  protected:
   static constexpr Duration kWait = 6ms;
+  static constexpr Duration kPause = 10'240us;                              // of RNR timer code 20
+  static constexpr Duration kUnknownTrip = FeedbackTimer::kLongestSilence;  // of the source
 
   void SetUp() override {
     net->data(0, 0);
@@ -67,7 +69,7 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   net->ack({1, 2}, 1);
   net->rnr(3, 1, 20);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t20"}));
-  net->advance(1s);
+  net->advance(kPause + kUnknownTrip - 1us);
   EXPECT_EQ(net->inbox(0), Texts());
   net->data(0, 1);
   net->ack(3, 1);
@@ -79,11 +81,43 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   EXPECT_EQ(net->count(Counter::kRequestedUnready), 0u);
 }
 
+// The receiver sends the RNR NAK once. Only the source's time-out would follow.
+TEST_F(OverdueFeedback, IsRequestedTwiceWhenAnRnrNakToTheSourceWasLost) {
+  net->data(0, 1);
+  net->ack({1, 2}, 1);
+  net->rnr(3, 1, 20);
+  net->clear();
+  net->advance(kPause + kUnknownTrip);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  EXPECT_EQ(net->count(Counter::kRequestedUnready), 0u);
+  net->data(0, 1);
+  net->ack(3, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+}
+
+// A last source that is not ready sends one NAK (host-sync).
+TEST_F(OverdueFeedback, IsRequestedWhenTheWaitForTheLastSourceWasLost) {
+  net =
+      make_star(3, true, [](SwitchConfig& c) { c.rules.source_change = SourceChange::kHostSync; });
+  net->data(0, 0);
+  net->ack({1, 2}, 0);
+  net->data(1, 1);
+  net->ack(2, 1);
+  net->nak(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"data 0", "rnr 1 t20"}));
+  net->advance(kPause + kUnknownTrip);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 1 t1"}));
+  net->data(1, 1);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 1 t22"}));
+}
+
 TEST_F(OverdueFeedback, IsRequestedWhenTheRepeatAfterAnRnrWasLost) {
   net->data(0, 1);
   net->ack({1, 2}, 1);
   net->rnr(3, 1, 20);
-  net->advance(1s);
+  net->advance(kPause);
   net->data(0, 1);  // lost on its way to host 3
   net->clear();
   net->advance(kWait);
@@ -99,7 +133,7 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatSendsANakAfterItsRnr) {
   net->rnr(3, 1, 20);
   net->nak(3, 1);
   net->clear();
-  net->advance(1s);
+  net->advance(kPause + kUnknownTrip - 1us);
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
