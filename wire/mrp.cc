@@ -90,15 +90,20 @@ const char* to_string(MrpType type) {
   return code < kTypeNames.size() ? kTypeNames[code] : "unknown type";
 }
 
-std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
-  if (data.size() < kSize) return std::nullopt;
-  const std::uint8_t* p = data.data();
-  if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kConnect)) {
+std::optional<MrpType> MrpHeader::type_of(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize || data[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
+      data[1] > static_cast<std::uint8_t>(MrpType::kConnect)) {
     return std::nullopt;
   }
+  return static_cast<MrpType>(data[1]);
+}
+
+std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
+  const auto type = type_of(data);
+  if (!type || data[0] != kVersion) return std::nullopt;
+  const std::uint8_t* p = data.data();
   MrpHeader h;
-  h.type = static_cast<MrpType>(p[1]);
+  h.type = *type;
   h.flags = load_be16(p + 2);
   h.epoch = load_be16(p + 4);
   h.seq = load_be16(p + 6);

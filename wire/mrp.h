@@ -169,6 +169,8 @@ struct MrpHeader {
   McstId mcst_id;
   std::uint32_t instance = 0;
 
+  // Of a message of any version. Empty if it is too short, or its type is unknown.
+  static std::optional<MrpType> type_of(std::span<const std::uint8_t> data);
   // emit() writes the length of a header alone; the message's emit() sets its own.
   static std::optional<MrpHeader> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out) const;

@@ -82,8 +82,8 @@ void add_receivers(std::vector<MrpMember>& to, const SenderGroup& group) {
 
 // Of another version, if it can't be parsed.
 bool is_of_sender(std::span<const std::uint8_t> payload) {
-  const auto header = wire::MrpHeader::parse(payload);
-  return header && (header->type == MrpType::kInstall || header->type == MrpType::kRemove);
+  const auto type = wire::MrpHeader::type_of(payload);
+  return type == MrpType::kInstall || type == MrpType::kRemove;
 }
 
 // From a message without regions, because regions have indices of receivers.

@@ -128,17 +128,19 @@ TEST(SenderGroups, NoHostInstallsInAnothersName) {
   EXPECT_TRUE(net->sw(0).sender_groups().empty());
 }
 
-// Its SENDER record has another length.
+// Its header has another version, or its SENDER record another length.
 TEST(SenderGroups, AnInstallOfAnotherVersionIsCountedAsMalformed) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2});
-  auto bytes = group.datagram_of(0, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
   constexpr std::size_t kPayload = wire::kBthOffset;
-  bytes[kPayload + wire::MrpHeader::kSize + 1] = 7;
-  bytes[kPayload - 2] = bytes[kPayload - 1] = 0;  // no UDP checksum
-  net->inject(0, *Frame::from_bytes(bytes));
-  EXPECT_EQ(net->count(Counter::kDropMalformed), 1u);
-  EXPECT_EQ(net->count(Counter::kDropMrpForged), 0u);
+  for (const std::size_t at : {std::size_t{0}, wire::MrpHeader::kSize + 1}) {
+    auto net = make_star(4, false);
+    TestSender group(*net, 0, {1, 2});
+    auto bytes = group.datagram_of(0, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
+    bytes[kPayload + at] = 7;
+    bytes[kPayload - 2] = bytes[kPayload - 1] = 0;  // no UDP checksum
+    net->inject(0, *Frame::from_bytes(bytes));
+    EXPECT_EQ(net->count(Counter::kDropMalformed), 1u) << "byte " << at;
+    EXPECT_EQ(net->count(Counter::kDropMrpForged), 0u) << "byte " << at;
+  }
 }
 
 TEST(SenderGroups, InvalidInstallsAreRefusedWithAReason) {
