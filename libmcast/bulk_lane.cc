@@ -102,6 +102,7 @@ bool BulkLane::post_parts() {
       parts_.reset();
     } else {
       ++parts_under_way_;
+      ++parts_->under_way;
       parts_->rest.address = static_cast<const std::byte*>(part.address) + part.length;
       parts_->rest.length -= part.length;
       parts_->place.offset += part.length;
@@ -111,15 +112,20 @@ bool BulkLane::post_parts() {
 }
 
 // The operation of a WRITE that has failed halfway ends here, because its last part is not posted.
+// It ends with a part of its own: the operations before have ended then.
 void BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
+  const bool is_own = parts_ && parts_->under_way == parts_under_way_;
   --parts_under_way_;
   if (!parts_) return;
-  if (ok && post_parts()) return;
-  if (ok) {
+  if (is_own) --parts_->under_way;
+  if (ok && !parts_->is_refused) {
+    if (post_parts()) return;
+    parts_->is_refused = true;
     engine_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
                  "the device refused a part of a WRITE: set up again with fresh groups");
-    failed = MCAST_ERR_FABRIC;
   }
+  if (!is_own) return;
+  if (ok) failed = MCAST_ERR_FABRIC;
   const std::uint32_t slot = parts_->slot;
   parts_.reset();
   Event event;

@@ -129,6 +129,8 @@ class BulkLane final : public Lane {
     Piece rest;
     RegionPlace place;
     std::optional<std::uint32_t> imm;
+    std::uint32_t under_way = 0;  // parts; they end after those of the WRITEs before
+    bool is_refused = false;      // by the device
   };
   // As many as the window admits. False: the device refuses one.
   bool post_parts();

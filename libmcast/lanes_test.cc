@@ -360,6 +360,31 @@ TEST_F(NarrowWay, TakesWritesInPartsOneBehindTheOther) {
   drop();  // before the operations go
 }
 
+// All parts of the first one have been posted, and some of the second one.
+TEST_F(NarrowWay, EndsWritesInPartsInTheirOrder) {
+  constexpr std::size_t kPart = 64 * 1024;
+  memory_.resize(9 * kPart);
+  for (const bool is_refused : {false, true}) {
+    make(MCAST_LANE_BULK);
+    become_active(640);
+    std::vector<const mcast_op_t*> ended;
+    const auto note = [](mcast_op_t* op, mcast_status_t, size_t, std::uint32_t) {
+      static_cast<std::vector<const mcast_op_t*>*>(op->user)->push_back(op);
+    };
+    mcast_op_t first{note, &ended}, second{note, &ended};
+    for (const auto& [op, parts] : {std::pair(&first, 3), std::pair(&second, 9)}) {
+      ASSERT_EQ(mcast_write(group_, memory_.data(), parts * kPart, nullptr, 7, 0, nullptr, op),
+                MCAST_INPROGRESS);
+    }
+    device_.refuse_sends = is_refused;
+    device_.complete_send(pair(), is_refused ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR);
+    progress();
+    device_.refuse_sends = false;
+    EXPECT_EQ(ended, (std::vector<const mcast_op_t*>{&first, &second}));
+    drop();
+  }
+}
+
 TEST_F(WriteInParts, EndsOnceIfAPartFails) {
   ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
   device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
