@@ -34,6 +34,12 @@ GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace, std:
   cut_.start();
 }
 
+bool GroupScenario::may_give_up(const GroupPlan& plan) const {
+  return std::ranges::any_of(plan.members, [this](const MemberPlan& member) {
+    return plan_.nics[member.host].manners.limits_rnr_retries;
+  });
+}
+
 void GroupScenario::add_group(const GroupPlan& plan) {
   groups_.push_back(std::make_unique<Group>(Group{{plan, plan_.seed, findings_}, {}, {}}));
   Group& group = *groups_.back();
@@ -47,6 +53,7 @@ void GroupScenario::add_group(const GroupPlan& plan) {
       for (const auto& member : group.members) member->on_peer_write();
     });
   }
+  if (may_give_up(plan)) group.ledger.on_disaster();
   incidents_.add(group.as_victim());
   cut_.add(group.as_victim());
   if (plan.starts.count() == 0) return group.leader().lead(group.names);

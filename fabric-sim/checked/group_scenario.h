@@ -66,6 +66,9 @@ class GroupScenario final : private Actor {
     Victim as_victim() { return {ledger, members, leader()}; }
   };
 
+  // Whether a NIC may give up on a member that is not ready: gates and late receives may need more
+  // RNR NAKs than it has retries.
+  bool may_give_up(const GroupPlan& plan) const;
   void add_group(const GroupPlan& plan);
   void on_event(Instant now, std::uint64_t what) override;
   bool run_until(Instant end);

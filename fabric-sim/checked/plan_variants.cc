@@ -158,9 +158,15 @@ void make_lossless(Random& random, ScenarioPlan& plan) {
   plan.faults.duplicate = plan.faults.reorder = 0;
 }
 
-// Whether groups of such seeds live with these manners.
-bool can_live(const rnic::Manners& manners, const PlanOptions& options) {
-  return !options.host_sync || manners.can_set_psns();
+// Whether groups of such seeds live with this NIC. With fixed time-outs a sender gives up on a member
+// that stands still, or stops its queue pair, for longer than its retries. Groups whose RNR retries
+// end may fail. So they would show little of incidents, cuts and waits for last sources. Where fresh
+// groups must come up, these fail, too.
+bool can_live(const rnic::NicConfig& nic, const PlanOptions& options) {
+  const bool may_fail = options.incidents || options.cuts || options.fabrics || options.host_sync;
+  if (nic.manners.limits_rnr_retries && may_fail) return false;
+  if (nic.timeout_doublings == 0 && (options.incidents || options.host_sync)) return false;
+  return !options.host_sync || nic.manners.can_set_psns();
 }
 
 }  // namespace
@@ -184,8 +190,10 @@ void use_makes(ScenarioPlan& plan, const PlanOptions& options) {
     // The NIC's own code is the program's plus 1 (scenario_plan.cc, set_times), and its longest wait
     // is that of the program's code: stalled members outlast neither.
     if (made.manners.ignores_timeout_code) --made.timeout_doublings;
-    const bool is_drawn = fixed != nullptr || profile.is_drawn();
-    if (is_drawn && can_live(made.manners, options)) nic = made;
+    // A group with one such NIC may fail: it would show little of the others.
+    const bool is_alone = fixed != nullptr || only != nullptr;
+    if (made.manners.limits_rnr_retries && !is_alone) continue;
+    if (can_live(made, options)) nic = made;
   }
 }
 

@@ -16,13 +16,13 @@ struct NicProfile {
   std::string_view name;
   std::string_view manners;  // what differs from the emulated NIC, one line
   std::string_view source;   // where that is known from
-  // kMake: a make of NIC. kManner: one manner alone. kFatal: the same, but groups can't live with
-  // it, and `manners` says why; seeds don't draw it.
+  // kMake: a make of NIC. kManner: one manner alone. kFatal: the same, but groups fail with it, and
+  // `manners` says why.
   enum class Kind : std::uint8_t { kMake, kManner, kFatal } kind;
   void (*apply)(NicConfig& config);
 
   bool is_make() const { return kind == Kind::kMake; }
-  bool is_drawn() const { return kind != Kind::kFatal; }
+  bool serves_groups() const { return kind != Kind::kFatal; }
 };
 
 // All profiles. The first one is the emulated NIC itself, which changes nothing.

@@ -127,7 +127,7 @@ class Scenario {
     c.ack_every = static_cast<std::uint32_t>(pick(1, 64));
     c.seed = random_();
     const NicProfile& profile = nic_profiles()[pick(0, nic_profiles().size() - 1)];
-    if (chance(0.7) && profile.is_drawn()) profile.apply(c);
+    if (chance(0.7) && profile.serves_groups()) profile.apply(c);
     if (chance(0.5)) {
       CongestionConfig congestion;
       congestion.link = {25'000'000'000};
