@@ -96,6 +96,18 @@ std::vector<std::uint32_t> Fabric::deliverable() const {
   return found;
 }
 
+std::vector<std::uint32_t> Fabric::answered_rnr() const {
+  std::vector<std::uint32_t> found;
+  for (const auto& group : groups_) {
+    mcast_group* from = nullptr;
+    const auto* send = group->status == MCAST_OK ? next_for(*group, &from) : nullptr;
+    if (send != nullptr && send->op != nullptr && group->receives.empty()) {
+      found.push_back(from->number);
+    }
+  }
+  return found;
+}
+
 void Fabric::deliver(std::uint32_t end) {
   mcast_group& group = *find(end);
   mcast_group* from = nullptr;

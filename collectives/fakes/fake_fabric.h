@@ -76,6 +76,8 @@ class Fabric {
   // Ends at which the next message of their group may arrive now.
   std::vector<std::uint32_t> deliverable() const;
   void deliver(std::uint32_t end);
+  // Ends with a message for a member that has posted no receive: their NICs are answered RNR.
+  std::vector<std::uint32_t> answered_rnr() const;
   // From now on arrivals there are acknowledged and lost, like old duplicates at a switch.
   void deafen(std::uint32_t end) { find(end)->is_deaf = true; }
   // From now on it hands no completion over, as a device that died.

@@ -12,11 +12,20 @@ const char* name(Fault fault) {
   return kNames[static_cast<std::size_t>(fault)];
 }
 
+bool JobPlan::limits_rnr_retries() const {
+  rnic::NicConfig config;
+  nic->apply(config);
+  return config.manners.limits_rnr_retries;
+}
+
 JobPlan make_plan(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   JobPlan plan;
   plan.seed = seed;
+  // Of a stream of its own, so that other parts of a seed's plan stay as they are.
+  const auto makes = rnic::nic_profiles();
+  plan.nic = &makes[std::mt19937_64(~seed)() % makes.size()];
   plan.fault = static_cast<Fault>(pick(static_cast<std::size_t>(Fault::kCount)));
   if (pick(3) == 0) {
     plan.ranks_per_host = 2;
@@ -63,6 +72,7 @@ std::string to_text(const JobPlan& plan) {
   if (plan.copies_little) text += ", few copies";
   if (plan.portion > 0) text += ", messages of " + std::to_string(plan.portion) + " bytes";
   if (plan.has_safeguard) text += ", a safeguard";
+  text += ", NICs of the make " + std::string(plan.nic->name);
   if (plan.requires_multicast) text += ", mode require";
   return text;
 }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "nic-emulator/engine/nic_profile.h"
+
 namespace cepheus::coll::sim {
 
 enum class Fault : std::uint8_t {
@@ -42,13 +44,18 @@ struct JobPlan {
   // Bytes of the messages that the groups' ways take; 0: any number. A member posts all of a unit's
   // pieces at once: the simulated watchdog knows of no members that are late, but alive.
   std::size_t portion = 0;
+  // Make of all NICs. One that gives up on a receiver which is not ready fails its end of a group.
+  const rnic::NicProfile* nic = rnic::nic_profiles().data();
   // A death: the launcher ends the job after this number of events. Until then the others wait, or
   // their operations with the dead rank fail.
   std::size_t events_to_end = 0;
   bool returns_errors = false;
 
+  bool limits_rnr_retries() const;
   // An identifier that is in use is drawn again.
-  bool is_healthy() const { return fault == Fault::kNone || fault == Fault::kTaken; }
+  bool is_healthy() const {
+    return (fault == Fault::kNone || fault == Fault::kTaken) && !limits_rnr_retries();
+  }
 };
 
 JobPlan make_plan(std::uint64_t seed);

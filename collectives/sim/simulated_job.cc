@@ -77,6 +77,7 @@ JobOutcome SimulatedJob::run() {
     if (injected_at_ && event == *injected_at_ + kEventsToReconnect &&
         fault_ != Fault::kDisconnectedForLong)
       fabric_.reconnect();
+    if (plan_.limits_rnr_retries() && pick(50) == 0) end_rnr_retries();
     if (injected_at_ && more_faults_ > 0 && pick(is_new_group_ ? 4 : 2000) == 0) inject_again();
     is_new_group_ = false;
     if (injected_at_ && fault_ == Fault::kDeath) {
@@ -158,6 +159,13 @@ void SimulatedJob::inject_again() {
   fault_ = kFaults[pick(4)];
   inject_at_ = 0;  // at the first event with something to fail
   injected_at_.reset();
+}
+
+void SimulatedJob::end_rnr_retries() {
+  const auto ends = fabric_.answered_rnr();
+  if (!ends.empty()) {
+    fabric_.fail(one_of(ends), MCAST_CAUSE_WORK, "a receiver is not ready: RNR retries exceeded");
+  }
 }
 
 // Nothing moves: time advances, and watchdogs count the sends that wait since the last time.

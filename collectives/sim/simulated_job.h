@@ -78,6 +78,7 @@ class SimulatedJob {
   bool is_due(std::uint64_t event);
   bool inject();
   void inject_again();
+  void end_rnr_retries();
   void fire_watchdogs();
   bool is_late(std::size_t message);
 

@@ -76,7 +76,7 @@ MAY_INCLUDE = {
     COLL_UNITS: [WIRE, COLL_CORE, COLL_HOST, COLL_GROUP],
     COLL: [WIRE, *COLL_PARTS],
     "collectives/fakes": [COLL, *COLL_PARTS],
-    "collectives/sim": [COLL, *COLL_PARTS, "collectives/fakes", SIM_CHECKED],
+    "collectives/sim": [COLL, *COLL_PARTS, "collectives/fakes", WIRE, "nic-emulator/engine", SIM_CHECKED],
     "ompi-coll": [COLL, *COLL_PARTS],
     "pmpi": [COLL, *COLL_PARTS],
     VOLUME: [WIRE],
