@@ -7,7 +7,6 @@
 #include <string>
 
 #include "collectives/core/code.h"
-#include "collectives/core/route.h"
 
 namespace cepheus::coll {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "collectives/core/route.h"
+#include "collectives/core/code.h"
 #include "collectives/host_mpi.h"
 #include "collectives/safeguard.h"
 

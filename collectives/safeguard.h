@@ -20,7 +20,6 @@
 #include "collectives/core/code.h"
 #include "collectives/core/comparison.h"
 #include "collectives/core/judge.h"
-#include "collectives/core/route.h"
 #include "collectives/group/messages.h"
 
 namespace cepheus::coll {

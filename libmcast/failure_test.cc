@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <thread>
 
-#include "libmcast/work_failure.h"
-
 namespace cepheus::mcast {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "libmcast/context.h"
-#include "libmcast/work_failure.h"
+#include "libmcast/failure.h"
 
 namespace cepheus::mcast {
 

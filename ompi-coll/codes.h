@@ -1,10 +1,22 @@
-// Results of collectives as Open MPI's codes, and back.
+// Results and communicators of the collectives as Open MPI's, and back.
 #pragma once
 
 #include "collectives/core/code.h"
+#include "collectives/host_mpi.h"
 #include "ompi-coll/ompi_headers.h"
 
 namespace cepheus::ompi {
+
+// Open MPI's communicators as the port of the collectives names them.
+inline ompi_communicator_t* communicator(const coll::host::Communicator& comm) {
+  return reinterpret_cast<ompi_communicator_t*>(const_cast<coll::host::Communicator*>(&comm));
+}
+inline coll::host::Communicator& port_of(ompi_communicator_t* comm) {
+  return *reinterpret_cast<coll::host::Communicator*>(comm);
+}
+
+// Open MPI 5's macro calls free(), which means another function in the port's namespace.
+inline void release(ompi_communicator_t* comm) { OBJ_RELEASE(comm); }
 
 struct CodePair {
   int theirs;

@@ -9,7 +9,6 @@
 
 #include "collectives/communicators.h"
 #include "ompi-coll/codes.h"
-#include "ompi-coll/host_objects.h"
 #include "ompi-coll/parameters.h"
 
 namespace cepheus::coll::host {

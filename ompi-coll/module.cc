@@ -9,7 +9,6 @@
 #include "collectives/core/parameters.h"
 #include "ompi-coll/buffer.h"
 #include "ompi-coll/codes.h"
-#include "ompi-coll/host_objects.h"
 #include "ompi-coll/parameters.h"
 #include "ompi-coll/records.h"
 #include "ompi-coll/request.h"

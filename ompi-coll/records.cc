@@ -9,7 +9,7 @@
 
 #include "collectives/core/records.h"
 #include "collectives/host_mpi.h"
-#include "ompi-coll/host_objects.h"
+#include "ompi-coll/codes.h"
 #include "ompi-coll/parameters.h"
 
 namespace cepheus::ompi {

@@ -5,7 +5,6 @@
 #include "collectives/broadcast.h"
 #include "ompi-coll/buffer.h"
 #include "ompi-coll/codes.h"
-#include "ompi-coll/host_objects.h"
 
 using namespace cepheus::ompi;
 using cepheus::coll::Broadcast;

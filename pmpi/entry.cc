@@ -15,7 +15,6 @@
 #include "collectives/communicators.h"
 #include "collectives/core/parameters.h"
 #include "collectives/group/transport.h"
-#include "pmpi/agreement.h"
 #include "pmpi/background.h"
 #include "pmpi/buffer.h"
 #include "pmpi/calls.h"

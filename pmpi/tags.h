@@ -6,9 +6,12 @@
 // a tag, and ranks need not agree on a number, whatever their other threads do meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace cepheus::pmpi {
@@ -47,5 +50,26 @@ class Addresses {
  private:
   std::vector<int> blocks_;  // one, if all are equal
 };
+
+inline int TagBlocks::take() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (taken_.size() >= static_cast<std::size_t>(std::max(count_, 0))) return kNoBlock;
+  for (;;) {
+    const int block = next_;
+    next_ = next_ + 1 < count_ ? next_ + 1 : 0;
+    if (taken_.insert(block).second) return block;
+  }
+}
+
+inline void TagBlocks::give_back(int block) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  taken_.erase(block);
+}
+
+inline void Addresses::set(std::vector<int> blocks) {
+  blocks_ = std::move(blocks);
+  if (std::ranges::adjacent_find(blocks_, std::not_equal_to<>()) != blocks_.end()) return;
+  if (blocks_.size() > 1) blocks_ = std::vector<int>(1, blocks_.front());  // and frees the memory
+}
 
 }  // namespace cepheus::pmpi

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "collectives/core/agreement.h"
-#include "collectives/core/route.h"
+#include "collectives/core/code.h"
 
 namespace cepheus::coll {
 

@@ -2,6 +2,7 @@
 // consequences.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -42,5 +43,21 @@ class Findings {
   Simulator& simulator_;
   std::optional<Finding> first_;
 };
+
+inline const char* to_string(Invariant invariant) {
+  // In the order of the enumeration.
+  constexpr std::array kNames = {"delivery", "completion",  "liveness", "isolation",
+                                 "residue",  "balance",     "length",   "lossless",
+                                 "patience", "consistency", "progress"};
+  static_assert(kNames.size() == static_cast<std::size_t>(Invariant::kProgress) + 1);
+  return kNames[static_cast<std::size_t>(invariant)];
+}
+
+inline void Findings::report(Invariant invariant, std::string text) {
+  if (first_) return;
+  simulator_.trace().note(simulator_.now(), to_string(invariant), text);
+  first_ = Finding{invariant, simulator_.now(), std::move(text)};
+  simulator_.stop();
+}
 
 }  // namespace cepheus::sim

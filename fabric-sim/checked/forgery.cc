@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "fabric-sim/checked/mcrdma/sender_plan.h"
+#include "fabric-sim/checked/scenario_plan.h"
 #include "wire/icrc.h"
 #include "wire/publication.h"
 #include "wire/roce.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "fabric-sim/checked/mcrdma/sender_plan.h"
+#include "fabric-sim/checked/scenario_plan.h"
 #include "fabric-sim/core/network.h"
 #include "wire/publication.h"
 #include "wire/roce.h"

@@ -1,6 +1,6 @@
 #include "fabric-sim/checked/leader_config.h"
 
-#include "fabric-sim/checked/mcrdma/sender_plan.h"
+#include "fabric-sim/checked/scenario_plan.h"
 
 namespace cepheus::sim {
 namespace {

@@ -170,4 +170,8 @@ net::LinkConfig make_link(Random& random, const Faults& faults);
 // Times that fit those of simulated hosts, and the gate's limit.
 void configure_switch(Random& random, net::SwitchSpec& spec, const net::Rules& rules);
 
+void use_sender_groups(ScenarioPlan& plan);
+// A number of no other group; forged packets also use the next number, which no group has.
+wire::Qpn virtual_qpn_of(const GroupPlan& group);
+
 }  // namespace cepheus::sim

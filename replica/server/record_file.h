@@ -6,16 +6,23 @@
 // failure everywhere only marks tell where replicas may differ.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "replica/control/messages.h"
 #include "replica/engine/replica_engine.h"
 #include "wire/result.h"
 #include "wire/unique_fd.h"
 
 namespace cepheus::replica {
+
+// Compares bytes: the first half of their SHA-256.
+Digest digest_of(std::span<const std::uint8_t> bytes);
+// Computes the digests of the request in `digests`; its range lies in `data`.
+void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 struct StoredReplica {
   std::string volume;

@@ -12,7 +12,6 @@
 #include "replica/control/volume_key.h"
 #include "replica/engine/replica_engine.h"
 #include "replica/server/data_path.h"
-#include "replica/server/digest.h"
 #include "replica/server/disk_worker.h"
 #include "replica/server/record_file.h"
 #include "replica/server/volume_file.h"

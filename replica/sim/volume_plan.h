@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replica/engine/writer_settings.h"
+#include "replica/engine/writer.h"
 
 namespace cepheus::replica::sim {
 

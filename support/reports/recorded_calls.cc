@@ -13,7 +13,7 @@
 
 #include "support/reports/call_report.h"
 #include "support/reports/free_space.h"
-#include "support/reports/new_name.h"
+#include "support/reports/report_directory.h"
 #include "wire/write_signals.h"
 
 namespace cepheus::reports {

@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,11 +18,21 @@
 #include <numeric>
 #include <span>
 
-#include "support/reports/new_name.h"
 #include "wire/whole_io.h"
 #include "wire/write_signals.h"
 
 namespace cepheus::reports {
+
+std::string new_name(std::string_view suffix) {
+  unsigned long long random = 0;
+  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
+    random = static_cast<unsigned long long>(
+        std::chrono::system_clock::now().time_since_epoch().count());
+  }
+  char text[48];
+  std::snprintf(text, sizeof text, "%d-%016llx", static_cast<int>(getpid()), random);
+  return text + std::string(suffix);
+}
 namespace {
 
 using std::chrono::nanoseconds;

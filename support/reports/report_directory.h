@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/reports/call_report.h"
@@ -21,6 +22,11 @@
 #include "wire/unique_fd.h"
 
 namespace cepheus::reports {
+
+// Names of files of which every process has its own:
+// "<pid>-<64 random bits><suffix>": process numbers repeat, and containers with one /dev/shm have
+// numbers of their own.
+std::string new_name(std::string_view suffix);
 
 // $CEPHEUS_REPORT_DIR, else first_not_taken("/dev/shm/cepheus-UID"). Memory, so that counting never
 // waits for a disk; one place for jobs and logins.

@@ -21,10 +21,25 @@
 #include <vector>
 
 #include "controller/connections/engine/message.h"
-#include "controller/connections/engine/refusals.h"
 #include "controller/virtual_qpns.h"
+#include "wire/counter_table.h"
 
 namespace cepheus::connections {
+
+// Counters of refusals, by name (refusals.def).
+enum class Refusal : std::size_t {
+#define CEPHEUS_COUNTER(id, name, help) id,
+#include "controller/connections/engine/refusals.def"
+  kCount,
+};
+
+inline constexpr std::array<wire::CounterText, static_cast<std::size_t>(Refusal::kCount)>
+    kRefusalTexts{{
+#define CEPHEUS_COUNTER(id, name, help) {name, help},
+#include "controller/connections/engine/refusals.def"
+    }};
+
+using Refusals = wire::CounterValues<Refusal>;
 
 using ProgramId = std::uint32_t;
 using LinkId = std::uint32_t;
