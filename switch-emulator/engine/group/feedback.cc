@@ -180,11 +180,14 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   const Instant due = timer.next(call, group);
   if (due > call.now) return due;
   call.count(Counter::kRequestedAgain);
-  if (timer.awaits_receiver(call.now, turn)) call.count(Counter::kRequestedUnready);
+  const bool is_after_rnr = timer.awaits_receiver(turn);
+  if (is_after_rnr && !timer.may_have_lost_rnr(call.now, turn)) {
+    call.count(Counter::kRequestedUnready);
+  }
   timer.on_request(call.now, turn);
   const Psn first = turn.min() + 1;
   turn.naks().on_request(first);
-  group.note_loss(call);
+  if (!is_after_rnr) group.note_loss(call);
   merge(call, group, true, Nak::request(first));
   return timer.next(call, group);
 }

@@ -409,6 +409,16 @@ TEST_F(LastAckOf, ATurnThatHasEndedIsRepeatedToo) {
   EXPECT_EQ(net->inbox(0), Texts()) << "it has begun another turn";
 }
 
+// The ACK opens the gate for the next source at once.
+TEST_F(LastAckOf, ATurnIsRepeatedThoughTheNextSourceHasWaited) {
+  net->data(0, 0);
+  net->data(1, 0);
+  net->ack(1, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0"}));
+  net->advance(1ms);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+}
+
 TEST(LastAckOverATrunk, IsRepeatedByTheSourcesOwnSwitch) {
   auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.rules.last_ack_again = true; });
   net->data(0, 0);

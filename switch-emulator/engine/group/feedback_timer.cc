@@ -110,7 +110,7 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   for (PathNo i = 0; i < paths_.size(); ++i) {
     const PathTimer& path = paths_[i];
     if (!is_slowest(turn, i)) continue;
-    if (is_patient_ && path.is_unready) return next_after_rnr(turn, floor);
+    if (is_patient_ && path.is_unready) return next_after_rnr(group, floor);
     if (!path.trip.is_known() || (!path.is_proven && requests >= most_of_unknown_)) continue;
     const net::PauseState* const pause = call.pauses[group.tree.paths[i].port.value()];
     const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
@@ -145,23 +145,30 @@ std::optional<Duration> FeedbackTimer::source_wait(const Turn& turn, Duration fl
 }
 
 // The receiver sends no second RNR NAK for the packet. If the first one was lost on the way to the
-// source, nothing comes from there.
-Instant FeedbackTimer::next_after_rnr(const Turn& turn, Duration floor) const {
+// source, nothing comes from there. Only the source's own switch knows all waits of the source. NICs
+// keep long waits roughly.
+Instant FeedbackTimer::next_after_rnr(const OneSource& group, Duration floor) const {
+  const Turn& turn = group.turn;
   const auto repeat_begins = turn.naks().repeat_begins();
-  if (!repeat_begins || turn.naks().requests(turn.min() + 1) >= most_after_rnr_) {
+  if (!repeat_begins || !group.tree.paths[turn.source()].is_host ||
+      turn.naks().requests(turn.min() + 1) >= most_after_rnr_) {
     return wire::kNever;
   }
   const Duration longest = std::max(kLongestSilence, floor);
-  return std::max(last_, *repeat_begins) + source_wait(turn, floor).value_or(longest);
+  const Duration wait = source_wait(turn, floor).value_or(longest);
+  return std::max(last_, *repeat_begins) + std::max(wait, turn.naks().pause() / 2);
 }
 
-bool FeedbackTimer::awaits_receiver(Instant now, const Turn& turn) const {
-  const auto repeat_begins = turn.naks().repeat_begins();
-  if (is_patient_ && most_after_rnr_ > 0 && repeat_begins && *repeat_begins <= now) return false;
+bool FeedbackTimer::awaits_receiver(const Turn& turn) const {
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (paths_[i].is_unready && is_slowest(turn, i)) return true;
   }
   return false;
+}
+
+bool FeedbackTimer::may_have_lost_rnr(Instant now, const Turn& turn) const {
+  const auto repeat_begins = turn.naks().repeat_begins();
+  return is_patient_ && most_after_rnr_ > 0 && repeat_begins && *repeat_begins <= now;
 }
 
 void FeedbackTimer::on_request(Instant now, const Turn& turn) {

@@ -52,7 +52,7 @@ class FeedbackTimer {
   // The minimum is `min`.
   void on_min(Psn min);
   // The receiver is not ready.
-  void on_unready(PathNo path) { paths_[path].is_unready = true; }
+  void on_unready(PathNo path) { paths_[path].is_unready = is_sooner_ = true; }
   // The source has waited, and repeats to the path the packet that it lacks first.
   void on_repeat(PathNo path) { is_sooner_ |= std::exchange(paths_[path].is_unready, false); }
 
@@ -62,8 +62,10 @@ class FeedbackTimer {
   Instant next(const Call& call, const OneSource& group) const;
   // Whether next() may be earlier than when this was called last. Packets alone make it later.
   bool take_sooner() { return std::exchange(is_sooner_, false); }
-  // Whether one of the slowest paths has answered RNR, and the source still has to wait for it.
-  bool awaits_receiver(Instant now, const Turn& turn) const;
+  // Whether one of the slowest paths has answered RNR, and the source has not repeated its packet.
+  bool awaits_receiver(const Turn& turn) const;
+  // ... although it has had to wait for long enough.
+  bool may_have_lost_rnr(Instant now, const Turn& turn) const;
   // The packet that the slowest paths lack has been requested.
   void on_request(Instant now, const Turn& turn);
 
@@ -73,7 +75,7 @@ class FeedbackTimer {
  private:
   // The source's round trip after which its silence is too long. None: unknown.
   std::optional<Duration> source_wait(const Turn& turn, Duration floor) const;
-  Instant next_after_rnr(const Turn& turn, Duration floor) const;
+  Instant next_after_rnr(const OneSource& group, Duration floor) const;
 
   struct PathTimer {
     RoundTrip trip;

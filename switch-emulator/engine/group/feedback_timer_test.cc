@@ -97,6 +97,30 @@ TEST_F(OverdueFeedback, IsRequestedTwiceWhenAnRnrNakToTheSourceWasLost) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
 }
 
+// The shorter wait of another receiver does not end it.
+TEST_F(OverdueFeedback, IsNotRequestedBeforeTheLongestWaitIsOver) {
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->rnr(3, 1, 20);
+  net->rnr(2, 1, 1);
+  net->clear();
+  net->advance(kPause + kUnknownTrip - 1us);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->advance(1us);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+}
+
+// The other switches do not know all waits of the source.
+TEST(OverdueFeedbackOverTheSourcesTrunk, IsRequestedByTheSourcesOwnSwitchAfterAnRnr) {
+  auto net = make_pair_of_switches();
+  net->data(0, 0);
+  for (const std::size_t host : {1, 3}) net->ack(host, 0);
+  net->rnr(2, 0, 20);
+  net->advance(1s);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain, 0), 2u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 0u);
+}
+
 // A last source that is not ready sends one NAK (host-sync).
 TEST_F(OverdueFeedback, IsRequestedWhenTheWaitForTheLastSourceWasLost) {
   net =

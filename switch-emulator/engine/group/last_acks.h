@@ -27,7 +27,10 @@ class LastAcks {
   // Off: none is repeated.
   explicit LastAcks(bool is_on = true) : is_on_(is_on) {}
   // Simulated jumps: the PSNs are another turn's.
-  void reset() { pending_ = {}; }
+  void reset() {
+    pending_ = {};
+    first_ = wire::kNever;
+  }
   // The host at `ack.path` has been sent an acknowledgement of all that it has sent.
   void on_sent(wire::Instant now, const Ack& ack) {
     if (!is_on_) return;
@@ -38,24 +41,25 @@ class LastAcks {
       if (is_better) place = &old;
     }
     *place = {ack.path, ack.psn, 0, now};
+    first_ = std::min(first_, place->next());
   }
   // One that is due. It is repeated late if the switch stood still. The time to the next repeat
   // stays.
   std::optional<Ack> take_due(wire::Instant now) {
+    std::optional<Ack> due;
+    first_ = wire::kNever;
     for (Pending& one : pending_) {
-      if (one.next() > now) continue;
-      const Ack ack{one.path, one.psn};
-      one.at = now - kWaits[one.repeats++];
-      if (one.repeats == kWaits.size()) one = {};
-      return ack;
+      if (!due && one.next() <= now) {
+        due = Ack{one.path, one.psn};
+        one.at = now - kWaits[one.repeats++];
+        if (one.repeats == kWaits.size()) one = {};
+      }
+      first_ = std::min(first_, one.next());
     }
-    return std::nullopt;
+    return due;
   }
-  wire::Instant next() const {
-    wire::Instant first = wire::kNever;
-    for (const Pending& one : pending_) first = std::min(first, one.next());
-    return first;
-  }
+  // None is due before.
+  wire::Instant next() const { return first_; }
   // Path `gone` has left, and `last` has its number.
   void on_path_removed(PathNo gone, PathNo last) {
     for (Pending& one : pending_) {
@@ -76,6 +80,7 @@ class LastAcks {
     wire::Instant next() const { return path == kNoPath ? wire::kNever : at + kWaits[repeats]; }
   };
   bool is_on_;
+  wire::Instant first_ = wire::kNever;
   std::array<Pending, kMost> pending_;
 };
 

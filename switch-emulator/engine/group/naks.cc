@@ -49,8 +49,10 @@ std::optional<Nak> Naks::take_due(wire::Instant now, wire::Psn min, bool from_sl
   const bool is_again = is_sent(nak.psn);
   const wire::Duration pause = nak.pause();
   const bool is_paused = pause > Nak::request(nak.psn).pause() || (is_again && sent_->is_paused);
-  sent_ = Sent{nak.psn,  is_again ? sent_->naks + 1 : 1, is_again ? sent_->first : now, now, pause,
-               is_paused};
+  const wire::Instant begins = std::max(is_again ? sent_->begins : now, now + pause);
+  sent_ = Sent{
+      nak.psn, is_again ? sent_->naks + 1 : 1, is_again ? sent_->first : now, now, pause, is_paused,
+      begins};
   if (!nak.rnr) last_sequence_ = nak.psn;
   return nak;
 }

@@ -118,8 +118,10 @@ class Naks {
   int requests(wire::Psn psn) const { return requests_.count(psn); }
   // Until when the source waits before it repeats the packet of the last NAK.
   std::optional<wire::Instant> repeat_begins() const {
-    return sent_ ? std::optional(sent_->last + sent_->pause) : std::nullopt;
+    return sent_ ? std::optional(sent_->begins) : std::nullopt;
   }
+  // How long it has to wait from the last NAK on.
+  wire::Duration pause() const { return sent_ ? sent_->begins - sent_->last : wire::Duration(); }
 
  private:
   static constexpr std::uint8_t kMostHeld = 4;
@@ -130,7 +132,8 @@ class Naks {
     int naks;
     wire::Instant first, last;  // of its NAKs
     wire::Duration pause;
-    bool is_paused;  // by a receiver
+    bool is_paused;        // by a receiver
+    wire::Instant begins;  // end of the longest of its waits
   };
   bool waits(const Nak& nak) const { return nak.rnr ? rnr_waits_ : sequence_waits_; }
   bool knows(wire::Psn psn) const { return is_sent(psn) || (is_once_ && last_sequence_ == psn); }

@@ -67,7 +67,7 @@ void OneSource::arm(const Call& call) {
   if (feedback_timer->take_sooner()) {
     set_deadline(std::min(deadline(), feedback_timer->next(call, *this)));
   }
-  if (turn.rests()) set_deadline(std::min(deadline(), last_acks->next()));
+  set_deadline(std::min(deadline(), last_acks->next()));
 }
 
 void OneSource::note_data() {
