@@ -190,10 +190,10 @@ void use_makes(ScenarioPlan& plan, const PlanOptions& options) {
     // The NIC's own code is the program's plus 1 (scenario_plan.cc, set_times), and its longest wait
     // is that of the program's code: stalled members outlast neither.
     if (made.manners.ignores_timeout_code) --made.timeout_doublings;
-    // A group with one such NIC may fail: it would show little of the others.
-    const bool is_alone = fixed != nullptr || only != nullptr;
-    if (made.manners.limits_rnr_retries && !is_alone) continue;
-    if (can_live(made, options)) nic = made;
+    // A group with one NIC of finite RNR retries may fail: it would show little of the others.
+    const bool has_finite_alone = only != nullptr && made.manners.limits_rnr_retries;
+    const bool is_drawn = fixed != nullptr || profile.serves_groups() || has_finite_alone;
+    if (is_drawn && can_live(made, options)) nic = made;
   }
 }
 

@@ -97,7 +97,7 @@ constexpr std::array kProfiles{
     NicProfile{"fixed-timeouts",
                "time-outs between 1 and 4 times the code, never longer: it gives up on a member "
                "that stalls for longer than its retries",
-               "InfiniBand, volume 1, 9.7.6.1.3", kManner,
+               "InfiniBand, volume 1, 9.7.6.1.3", kFatal,
                [](NicConfig& nic) {
                  nic.manners.varies_timeout = true;
                  nic.timeout_doublings = 0;
