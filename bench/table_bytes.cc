@@ -9,6 +9,7 @@
 #include "switch-emulator/engine/group/held_frames.h"
 #include "switch-emulator/engine/group/regions.h"
 #include "switch-emulator/engine/switch.h"
+#include "switch-emulator/engine/views.h"
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "fabric-sim/checked/stranded.h"
 #include "fabric-sim/core/random.h"
 #include "switch-emulator/engine/check.h"
+#include "switch-emulator/engine/views.h"
 
 namespace cepheus::sim {
 

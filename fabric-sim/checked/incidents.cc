@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "switch-emulator/engine/views.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 #include "wire/udp.h"

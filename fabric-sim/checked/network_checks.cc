@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "switch-emulator/engine/views.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 #include "wire/sender_group.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "switch-emulator/engine/views.h"
+
 namespace cepheus::sim {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fabric-sim/checked/fabric_plan.h"
+#include "switch-emulator/engine/views.h"
 
 namespace cepheus::sim {
 using namespace std::chrono_literals;

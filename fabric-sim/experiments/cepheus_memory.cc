@@ -1,6 +1,7 @@
 // Bytes of groups' tables in one switch, by the number of ports that a group uses.
 #include "fabric-sim/experiments/all.h"
 #include "switch-emulator/engine/switch.h"
+#include "switch-emulator/engine/views.h"
 
 namespace cepheus::sim {
 namespace cepheus_memory {

@@ -6,6 +6,7 @@
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/sender_group.h"
 #include "net/shapes.h"
+#include "switch-emulator/engine/views.h"
 
 namespace cepheus::sim {
 namespace cepheus_vs_mcrdma {

@@ -63,101 +63,11 @@ struct SwitchOutput {
   }
 };
 
-// For administrators (cepheusctl). PSNs are group PSNs.
-
-// A multicast WRITE that a member's regions did not allow.
-struct WriteRefusal {
-  Ipv4 host;                 // the member's
-  std::uint32_t region = 0;  // as the source named it: number, offset, bytes
-  std::uint64_t offset = 0;
-  std::uint32_t length = 0;
-  // The member's NIC refused a WRITE that the switch had let through; the other fields are 0.
-  bool by_nic = false;
-  std::uint64_t count = 0;  // so far
-};
-struct RegionView {
-  std::uint16_t number = 0;
-  std::uint64_t virtual_address = 0, length = 0;
-};
-struct PathView {
-  PortId port;
-  std::string name;  // port's name
-  bool is_host = false;
-  Ipv4 host;
-  Qpn qpn;
-  Psn acked;
-  std::uint32_t lag =
-      0;  // packets between the last sent and this path's acknowledgement (0 for the source)
-  std::uint32_t turns_offset = 0;  // T: packets of this host's finished turns
-  bool is_source = false;
-  bool is_worst = false;  // only the CNPs of this path reach the source
-  bool towards_leader = false;
-  std::uint32_t window = 0;         // packets: the group's share of this port's queue; 0: unlimited
-  std::vector<RegionView> regions;  // published for WRITEs
-};
-struct GroupView {
-  McstId id;
-  std::uint16_t epoch = 0;
-  Ipv4 leader;
-  bool active = false;
-  std::string source_change = "rebase";
-  std::string write_mode = "regions";
-  std::string cnp_policy = "worst-path";
-  std::uint32_t path_mtu = 0;  // payload bytes of a packet; 0: not known yet
-  std::string mtu_limit;       // what keeps packets from being longer, if this switch knows it
-  std::optional<WriteRefusal> refused;  // the last one
-  Psn start, base, sent, acknowledged;
-  Ipv4 source;
-  Ipv4 next_source;  // waits for its turn; unset: none does
-  bool nak_held = false;
-  // Packets that a source may have under way, as this switch last announced it; 0: any number. At
-  // the leader's switch it is the whole group's.
-  std::uint32_t window = 0;
-  std::vector<PathView> paths;
-  std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
-  std::size_t table_bytes = 0, beside_bytes = 0;  // TableBytes
-};
-
-// A sender group (MC-RDMA's multicast; docs/protocol.md, "Sender groups") at one switch.
-struct SenderReceiverView {
-  Ipv4 host;
-  Qpn qpn;
-  bool is_known = false;  // acked is valid, at the sender's switch
-  Psn acked;              // ... by feedback
-  std::uint32_t lag = 0;  // packets between the last sent and `acked`
-  std::vector<RegionView> regions;
-};
-struct SenderGroupView {
-  Ipv4 sender, alias;
-  Ipv4 addressed;  // the destination of the data; a switch may have several records of one group
-  Qpn virtual_qpn, sender_qpn;
-  std::uint16_t epoch = 0;
-  bool merges = false;                        // the sender is at this switch
-  std::size_t branches = 0;                   // branches of its data here
-  std::size_t replicas = 0;                   // of its rule; 0: no rule, the data goes on unchanged
-  std::vector<SenderReceiverView> receivers;  // behind this switch
-  std::uint64_t data_packets = 0, copies = 0;
-  std::size_t rule_bytes = 0, merge_bytes = 0;  // in a hardware table
-};
-
-// A group's memory in a switch, by field: {"path_index", n}, {"path.ack", n}, ... Their sum is all
-// memory that the switch allocates for it, except for overhead of the allocator and of map nodes.
-// Frames at the gates are in a store of all groups (held_frames.h).
-struct TableBytes {
-  using Rows = std::vector<std::pair<std::string, std::size_t>>;
-  Rows table;   // in a hardware table
-  Rows beside;  // evidence about paths, ends of messages for the MSN, regions, the roster, and what
-                // else registration keeps
-
-  static std::size_t sum(const Rows& rows);
-};
-
-// A group with paths to the highest of a switch's ports.
-struct TableShape {
-  std::size_t ports, paths;  // at least 2 paths, if there are `members`
-  std::size_t members = 0;   // 0: one at each path; else all paths are trunks to these members
-  bool active = true;        // registered, and activated
-};
+// For administrators (views.h).
+struct GroupView;
+struct SenderGroupView;
+struct TableBytes;
+struct TableShape;
 
 class Behaviour;
 struct Group;

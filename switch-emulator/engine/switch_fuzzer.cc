@@ -10,6 +10,7 @@
 #include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/engine/test_payloads.h"
+#include "switch-emulator/engine/views.h"
 #include "wire/icrc.h"
 #include "wire/probe.h"
 #include "wire/publication.h"

@@ -18,6 +18,7 @@
 
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/engine/test_payloads.h"
+#include "switch-emulator/engine/views.h"
 #include "wire/announcement.h"
 #include "wire/publication.h"
 #include "wire/roce.h"

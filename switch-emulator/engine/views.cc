@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/mcrdma/sender_table.h"
+
 namespace cepheus::fabric {
 
 namespace {

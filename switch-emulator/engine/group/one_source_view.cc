@@ -1,6 +1,7 @@
 // For administrators: the view of a group with one source at a time, and the size of its table.
 #include "switch-emulator/engine/group/one_source.h"
 #include "switch-emulator/engine/registration/claim.h"
+#include "switch-emulator/engine/views.h"
 
 namespace cepheus::fabric {
 namespace {

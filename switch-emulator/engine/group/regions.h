@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/group/announcements.h"
+#include "switch-emulator/engine/views.h"
 #include "wire/publication.h"
 
 namespace cepheus::fabric {

@@ -9,6 +9,7 @@
 
 #include "net/link.h"
 #include "switch-emulator/engine/switch.h"
+#include "switch-emulator/engine/views.h"
 #include "switch-emulator/live/status/traffic.h"
 #include "switch-emulator/ports/access_port.h"
 #include "wire/result.h"
