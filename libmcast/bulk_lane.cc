@@ -29,9 +29,9 @@ Piece AnnouncementMemory::take(std::span<const wire::AnnouncedTarget> targets) {
   return {slot.data(), wire::Announcement::emit(targets, slot), pages_->lkey()};
 }
 
-BulkLane::BulkLane(const Device& device, GroupEngine& engine, QueuePair& pair, std::uint32_t group,
+BulkLane::BulkLane(const Device& device, PostedWork& work, QueuePair& pair, std::uint32_t group,
                    QueueDepths depths)
-    : Lane(engine, pair, group),
+    : Lane(work, pair, group),
       device_(device),
       sends_(depths.send),
       receives_(depths.receive),
@@ -90,14 +90,14 @@ bool BulkLane::post_parts() {
     const Piece part{parts_->rest.address, std::min(parts_->rest.length, longest_part()),
                      parts_->rest.lkey};
     const std::uint64_t packets = packets_of(part.length);
-    if (!engine_.window().admits(packets)) return true;
+    if (!work_.window().admits(packets)) return true;
     if (!is_last && parts_under_way_ == kMostParts) return true;
     const std::uint32_t slot = is_last ? parts_->slot : WorkId::kPart;
     const auto imm = is_last ? parts_->imm : std::nullopt;
     if (!pair_.post_write(WorkId{group_, false, slot}.pack(), part, parts_->place, imm)) {
       return false;
     }
-    engine_.on_send_posted(packets);
+    work_.on_send_posted(packets);
     if (is_last) {
       parts_.reset();
     } else {
@@ -113,32 +113,29 @@ bool BulkLane::post_parts() {
 
 // The operation of a WRITE that has failed halfway ends here, because its last part is not posted.
 // It ends with a part of its own: the operations before have ended then.
-void BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
+bool BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
   const bool is_own = parts_ && parts_->under_way == parts_under_way_;
   --parts_under_way_;
-  if (!parts_) return;
+  if (!parts_) return true;
   if (is_own) --parts_->under_way;
-  if (ok && !parts_->is_refused) {
-    if (post_parts()) return;
-    parts_->is_refused = true;
-    engine_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
-                 "the device refused a part of a WRITE: set up again with fresh groups");
-  }
-  if (!is_own) return;
-  if (ok) failed = MCAST_ERR_FABRIC;
+  const bool goes_on = ok && !parts_->is_refused;
+  if (goes_on && post_parts()) return true;
+  parts_->is_refused |= goes_on;
+  if (!is_own) return !goes_on;
   const std::uint32_t slot = parts_->slot;
   parts_.reset();
   Event event;
   event.op = sends_[slot].op;
-  event.status = failed;
+  event.status = ok ? MCAST_ERR_FABRIC : failed;
   event.region = std::move(sends_[slot].region);
   sends_[slot] = {};
   send_slots_.give_back(slot);
   out.push_back(std::move(event));
+  return !goes_on;
 }
 
 std::uint64_t BulkLane::packets_of(std::size_t length) const {
-  const std::uint64_t mtu = engine_.path_mtu();
+  const std::uint64_t mtu = work_.path_mtu();
   const std::uint64_t announcements = is_announced() ? 1 : 0;
   return announcements + std::max<std::uint64_t>(1, (length + mtu - 1) / mtu);
 }
@@ -149,7 +146,7 @@ Expected<void> BulkLane::write_to(Buffer& buffer, std::span<const wire::Announce
     return fail(MCAST_ERR_INVALID,
                 "this group's WRITEs go to regions: create it with per_request to name addresses");
   }
-  const std::size_t most = wire::Announcement::most_members(engine_.path_mtu());
+  const std::size_t most = wire::Announcement::most_members(work_.path_mtu());
   if (targets.size() > most) {
     return fail(MCAST_ERR_INVALID, std::to_string(targets.size()) +
                                        " targets: a packet of this path MTU names at most " +
@@ -198,7 +195,7 @@ Expected<void> BulkLane::start_send(Buffer& buffer, mcast_op_t* op, Post&& post)
     return fail(MCAST_ERR_FABRIC, "the device refused a send: set up again with fresh groups");
   }
   const bool is_in_parts = parts_under_way_ > before;
-  if (!is_in_parts) engine_.on_send_posted(packets_of(length));
+  if (!is_in_parts) work_.on_send_posted(packets_of(length));
   sends_[slot] = {op,      length, is_in_parts ? (length - 1) % longest_part() + 1 : length,
                   ++turn_, *piece, buffer.take_region()};
   return {};
@@ -221,7 +218,7 @@ Expected<void> BulkLane::receive(Buffer& buffer, mcast_op_t* op) {
   return {};
 }
 
-void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
+bool BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive && id.slot == WorkId::kPart) {
     return end_part(wc.status == IBV_WC_SUCCESS, failed, out);
@@ -247,6 +244,7 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
   operation = {};
   (id.is_receive ? receive_slots_ : send_slots_).give_back(id.slot);
   out.push_back(std::move(event));
+  return true;
 }
 
 bool BulkLane::post_again(std::uint32_t slot) {

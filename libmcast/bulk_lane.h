@@ -68,7 +68,7 @@ class AnnouncementMemory {
 
 class BulkLane final : public Lane {
  public:
-  BulkLane(const Device& device, GroupEngine& engine, QueuePair& pair, std::uint32_t group,
+  BulkLane(const Device& device, PostedWork& work, QueuePair& pair, std::uint32_t group,
            QueueDepths depths);
 
   // MCAST_ERR_AGAIN while the queue is full; MCAST_ERR_INVALID: too long, or not covered by its
@@ -92,18 +92,16 @@ class BulkLane final : public Lane {
   // Of a message, its announcement included.
   std::uint64_t packets_of(std::size_t length) const;
   // Bytes of a message that keeps a narrow way busy (SendWindow::portion); 0: any number.
-  std::size_t portion() const {
-    return engine_.window().portion() * std::size_t{engine_.path_mtu()};
-  }
+  std::size_t portion() const { return work_.window().portion() * std::size_t{work_.path_mtu()}; }
   // Of a WRITE's work request.
   std::size_t longest_part() const {
-    const std::uint32_t packets = engine_.window().longest_part();
-    return packets == 0 ? max_message() : packets * std::size_t{engine_.path_mtu()};
+    const std::uint32_t packets = work_.window().longest_part();
+    return packets == 0 ? max_message() : packets * std::size_t{work_.path_mtu()};
   }
   // Parts under way, beside the send depth. Two of the longest do not fill a large window.
   static constexpr std::uint32_t kMostParts = 8;
 
-  void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
+  bool on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return device_.max_message(); }
   std::size_t sent_length(std::uint32_t slot) const override {
@@ -134,7 +132,7 @@ class BulkLane final : public Lane {
   };
   // As many as the window admits. False: the device refuses one.
   bool post_parts();
-  void end_part(bool ok, mcast_status_t failed, Events& out);
+  bool end_part(bool ok, mcast_status_t failed, Events& out);
 
   // `post(wr_id, piece)` hands it to the device.
   template <typename Post>

@@ -193,7 +193,7 @@ void mcast_group_destroy(mcast_group_h group) {
 
 unsigned mcast_group_outstanding(mcast_group_h group) {
   unsigned outstanding = 0;
-  with(from(group), [&](Group& g) { outstanding = g.engine().flow().sends_outstanding; });
+  with(from(group), [&](Group& g) { outstanding = g.work().flow().sends_outstanding; });
   return outstanding;
 }
 
@@ -204,7 +204,7 @@ mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason) {
 }
 
 mcast_status_t mcast_group_set_watchdog(mcast_group_h group, int on) {
-  return with(from(group), [&](Group& g) { g.engine().set_watched(on != 0); });
+  return with(from(group), [&](Group& g) { g.set_watched(on != 0); });
 }
 
 mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, const void** data,

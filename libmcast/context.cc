@@ -199,9 +199,7 @@ void Context::wait_for_calls() {
   call_ended_.wait(locked, [this] { return calls_apart_ == 0; });
 }
 
-void Context::connected(Group& group, const Expected<void>& outcome) {
-  control_plane_.connected(wire::monotonic_now(), group, outcome);
-}
+void Context::serve_control(Group& group) { control_plane_.serve(wire::monotonic_now(), group); }
 
 void Context::check_host_sync(Group& group) {
   const auto judge = [this, &group](const Expected<void>& outcome) {
@@ -330,7 +328,7 @@ std::size_t Context::poll_completions() {
     // The switch has just sent the leader the region's owner.
     if (wc.status == IBV_WC_REM_ACCESS_ERR) control_plane_.poll(wire::monotonic_now());
     group->on_completion(wc, events_);
-    if (group->engine().is_sync_due()) note_sync_due(*group);
+    group->note_sync_due();
   }
   registering_ = control_plane_.is_busy();
   return n;

@@ -96,8 +96,8 @@ class Context {
                   std::function<void(const Expected<void>&)> then);
   // For tests: until no such call is under way.
   void wait_for_calls();
-  // The end of Group::connect().
-  void connected(Group& group, const Expected<void>& outcome);
+  // Sends the group's messages now.
+  void serve_control(Group& group);
   // Fails the group if hosts can't set the device's PSNs; looks once.
   void check_host_sync(Group& group);
 

@@ -31,22 +31,20 @@ void ControlPlane::add(Group& group) {
 
 void ControlPlane::remove(wire::Instant now, Group& group) {
   std::erase(groups_, &group);
-  group.engine().leave(now, actions_);
-  if (auto registration = group.engine().role().take_registration()) {
-    leaving_.push_back(std::move(registration));
-  }
-  if (auto registration = group.engine().role().take_sender_registration()) {
-    leaving_senders_.push_back(std::move(registration));
-  }
+  group.handle(&GroupEngine::leave, now);
+  send_all(group.outbox());
+  Role::Registrations left = group.take_registration();
+  if (left.of_group) leaving_.push_back(std::move(left.of_group));
+  if (left.of_sender_group) leaving_senders_.push_back(std::move(left.of_sender_group));
   run_leaving(now);  // a group that has ended already leaves at once
-  send_all();
+  send_all(outbox_);
   update_busy();
 }
 
 Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
                                   std::span<const mrp::MrpMember> members,
                                   std::span<const wire::MrpRegion::Record> regions) {
-  if (group.engine().is_sender_group()) return lead_as_sender(now, group, members, regions);
+  if (group.is_of_sender_group()) return lead_as_sender(now, group, members, regions);
   if (!regions.empty()) {
     return fail(
         MCAST_ERR_INVALID,
@@ -61,17 +59,14 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
   config.silence = config_.silence;
   config.evict_after = config_.evict_after;
   config.lost_member = group.lost_member();
-  auto started = group.engine().lead(now, config, *lease, members, actions_);
+  auto started = group.handle(&GroupEngine::lead, now, config, *lease, members);
   if (!started) allocator_.free(now, lease->id);
-  send_all();
-  publish_due(now);
-  update_busy();
+  serve(now, group);
   return started;
 }
 
-void ControlPlane::connected(wire::Instant now, Group& group, const Expected<void>& outcome) {
-  group.engine().connected(now, outcome, actions_);
-  send_all();
+void ControlPlane::serve(wire::Instant now, Group& group) {
+  send_all(group.outbox());
   publish_due(now);
   update_busy();
 }
@@ -88,9 +83,8 @@ Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
   config.timeout = std::min(config_.timeout, config_.silence.value_or(config_.timeout));
   config.evict_after = config_.evict_after;
   config.lost_receiver = group.lost_member();
-  auto started = group.engine().lead_as_sender(now, config, members, regions, actions_);
-  send_all();
-  update_busy();
+  auto started = group.handle(&GroupEngine::lead_as_sender, now, config, members, regions);
+  serve(now, group);
   return started;
 }
 
@@ -105,8 +99,8 @@ Expected<void> ControlPlane::check_virtual_qpn(const Group& group) const {
         "(<cepheus/connections.h>) or chosen from MCAST_CHOSEN_QPN_FIRST to _LAST");
   }
   const auto leads_with_it = [&](const Group* other) {
-    return other != &group && other->engine().is_sender_group() &&
-           other->engine().role().is_leader() && other->virtual_qpn() == number;
+    return other != &group && other->is_of_sender_group() && other->engine().role().is_leader() &&
+           other->virtual_qpn() == number;
   };
   const auto leaves_with_it = [&](const auto& each) { return each->virtual_qpn() == number; };
   if (std::ranges::any_of(groups_, leads_with_it) ||
@@ -150,8 +144,8 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
       for (const wire::MrpMember& m : message.list()) {
         if (m.host != config_.host) continue;
         Group* const group = find(m);
-        if (group != nullptr && !group->engine().is_sender_group()) {
-          group->engine().role().on_message(now, from, message, actions_);
+        if (group != nullptr && !group->is_of_sender_group()) {
+          pass(*group, &GroupEngine::on_message, now, from, message);
         } else {
           refuse_unknown(message);
         }
@@ -166,17 +160,17 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
         const bool is_its_group = group->engine().role().mcst_id() == message.header.mcst_id;
         known |= is_its_group && group->engine().role().is_leader();
         if (is_its_group || std::ranges::any_of(named, is_it)) {
-          group->engine().role().on_message(now, from, message, actions_);
+          pass(*group, &GroupEngine::on_message, now, from, message);
         }
       }
       for (const auto& each : leaving_) {
         known |= each->id() == message.header.mcst_id;
-        each->on_message(now, from, message, actions_);
+        each->on_message(now, from, message, outbox_);
       }
       if (!known) answer_for_unknown_group(from, message);
     }
   }
-  send_all();
+  send_all(outbox_);
 }
 
 void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from,
@@ -187,21 +181,21 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from,
     for (const wire::MrpMember& m : message.list()) {
       if (m.host != config_.host) continue;
       Group* const group = find(m);
-      if (group != nullptr && group->engine().is_sender_group()) {
-        group->engine().role().on_sender_group_message(now, from, message, actions_);
+      if (group != nullptr && group->is_of_sender_group()) {
+        pass(*group, &GroupEngine::on_sender_group_message, now, from, message);
       } else if (const auto answer = mrp::answer_of_nobody(message, m)) {
-        actions_.of_sender_groups.push_back(*answer);
+        outbox_.of_sender_groups.push_back(*answer);
       }
     }
   } else if (message.sender() == config_.host) {
     for (Group* group : groups_) {
       if (group->engine().role().is_leader()) {
-        group->engine().role().on_sender_group_message(now, from, message, actions_);
+        pass(*group, &GroupEngine::on_sender_group_message, now, from, message);
       }
     }
-    for (const auto& each : leaving_senders_) each->on_message(now, from, message, actions_);
+    for (const auto& each : leaving_senders_) each->on_message(now, from, message, outbox_);
   }
-  send_all();
+  send_all(outbox_);
 }
 
 // REGISTER or INSTALL named a queue pair that has gone, or has the other kind of group.
@@ -215,7 +209,7 @@ void ControlPlane::refuse_unknown(const wire::MrpMessage& message) {
   for (const wire::MrpMember& m : message.list()) {
     if (m.host == config_.host) answer.add({m.host, m.qpn});
   }
-  actions_.messages.push_back(answer);
+  outbox_.messages.push_back(answer);
 }
 
 // A member asks about a group of this process, or of an earlier one on this host, that has ended.
@@ -226,12 +220,11 @@ void ControlPlane::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMess
   wire::MrpMessage answer = message;
   answer.header.type = wire::MrpType::kGiveUp;
   answer.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kNotMember);
-  actions_.messages.push_back(answer);
+  outbox_.messages.push_back(answer);
 }
 
 void ControlPlane::look(wire::Instant now) {
-  for (Group* group : groups_) group->engine().look(now, actions_);
-  send_all();
+  for (Group* group : groups_) pass(*group, &GroupEngine::look, now);
 }
 
 // Regions of members, which their switch should know of.
@@ -251,16 +244,16 @@ unsigned ControlPlane::publish_due(wire::Instant now) {
 unsigned ControlPlane::run_timers(wire::Instant now) {
   unsigned done = publish_due(now);
   for (Group* group : groups_) {
-    group->engine().look_for_lagging_members(now, actions_);
-    group->engine().send_failure(now, actions_);
+    pass(*group, &GroupEngine::look_for_lagging_members, now);
     if (group->deadline() > now) continue;
     const bool had_outcome = group->engine().has_outcome();
-    group->engine().role().on_timer(now, actions_);
+    group->handle(&GroupEngine::on_timer, now);
     if (!had_outcome) note_failed_sends(*group);
+    send_all(group->outbox());
     ++done;
   }
   done += run_leaving(now);
-  send_all();
+  send_all(outbox_);
   update_busy();
   return done;
 }
@@ -269,7 +262,7 @@ unsigned ControlPlane::run_leaving(wire::Instant now) {
   unsigned done = 0;
   const auto run = [&](const auto& each) {
     if (each->deadline() > now) return;
-    each->on_timer(now, actions_);
+    each->on_timer(now, outbox_);
     ++done;
   };
   std::ranges::for_each(leaving_, run);
@@ -294,25 +287,25 @@ int ControlPlane::send(wire::Ipv4 to, std::span<const std::uint8_t> message) {
   return channel_->send(to, std::span(buffer).first(size));
 }
 
-void ControlPlane::send_all() {
+void ControlPlane::send_all(mrp::Outbox& outbox) {
   std::array<std::uint8_t, wire::MrpMessage::kMaxSize> buffer;
   const auto note = [this](int error) {
     const bool temporary = error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
     if (!temporary) send_error_ = error;
   };
-  for (const wire::MrpMessage& m : actions_.messages) {
+  for (const wire::MrpMessage& m : outbox.messages) {
     note(send(m.header.mcst_id, std::span(buffer).first(m.emit(buffer))));
   }
-  for (const wire::SenderGroupMessage& m : actions_.of_sender_groups) {
+  for (const wire::SenderGroupMessage& m : outbox.of_sender_groups) {
     note(send(mrp::destination(m), std::span(buffer).first(m.emit(buffer))));
   }
-  actions_.clear();
+  outbox.clear();
 }
 
 // "No answer" would mislead if no request was sent.
 void ControlPlane::note_failed_sends(Group& group) {
   if (send_error_ == 0 || group.status() != MCAST_ERR_TIMED_OUT) return;
-  group.engine().add_to_reason(
+  group.add_to_reason(
       errno_text("; sending to " + group.engine().role().peer().to_string(), send_error_));
 }
 

@@ -38,8 +38,8 @@ class ControlPlane {
   Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
-  // The end of a group's connect that took its time.
-  void connected(wire::Instant now, Group& group, const Expected<void>& outcome);
+  // The group had an event of its own: sends its messages.
+  void serve(wire::Instant now, Group& group);
 
   // This process's control port, for its members' names.
   std::uint16_t control_port() const { return channel_->port(); }
@@ -68,7 +68,12 @@ class ControlPlane {
   void refuse_unknown(const wire::MrpMessage& message);
   void answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message);
   int send(wire::Ipv4 to, std::span<const std::uint8_t> message);
-  void send_all();
+  void send_all(mrp::Outbox& outbox);
+  template <typename Event, typename... Args>
+  void pass(Group& group, Event event, const Args&... args) {
+    group.handle(event, args...);
+    send_all(group.outbox());
+  }
   void note_failed_sends(Group& group);
   void update_busy();
   Group* find(const wire::MrpMember& member) const;
@@ -79,7 +84,7 @@ class ControlPlane {
   std::vector<Group*> groups_;
   std::vector<std::unique_ptr<mrp::Registration>> leaving_;
   std::vector<std::unique_ptr<mrp::SenderRegistration>> leaving_senders_;
-  mrp::Outbox actions_;
+  mrp::Outbox outbox_;  // of no group here
   bool busy_ = false;
   // Of the last datagram to a group: 0 once it was sent, else an errno. A full queue changes nothing.
   int send_error_ = 0;

@@ -24,12 +24,12 @@ std::size_t EagerLane::memory_needed(const EagerConfig& config) {
          config.depths.send * aligned(config.max_message);
 }
 
-Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, GroupEngine& engine,
+Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, PostedWork& work,
                                                        QueuePair& pair, MemoryBudget& budget,
                                                        const EagerConfig& config) {
   auto slab = Slab::create(device, budget, memory_needed(config));
   if (!slab) return tl::unexpected(slab.error());
-  std::unique_ptr<EagerLane> lane(new EagerLane(engine, pair, config, std::move(*slab)));
+  std::unique_ptr<EagerLane> lane(new EagerLane(work, pair, config, std::move(*slab)));
   for (std::uint32_t slot = 0; slot < config.depths.receive; ++slot) {
     if (!lane->post_receive(slot)) {
       return fail(MCAST_ERR_NO_MEMORY, "the device refused an eager receive: lower recv_depth");
@@ -38,9 +38,9 @@ Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, Gro
   return lane;
 }
 
-EagerLane::EagerLane(GroupEngine& engine, QueuePair& pair, const EagerConfig& config,
+EagerLane::EagerLane(PostedWork& work, QueuePair& pair, const EagerConfig& config,
                      std::unique_ptr<Slab> slab)
-    : Lane(engine, pair, config.group),
+    : Lane(work, pair, config.group),
       config_(config),
       slab_(std::move(slab)),
       receives_(config.depths.receive, Receive::kIdle),
@@ -96,19 +96,20 @@ EagerLane::Release EagerLane::release(std::uint32_t slot, bool is_usable) {
   return !is_usable || post_receive(slot) ? Release::kDone : Release::kRefused;
 }
 
-void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
+bool EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive) {
-    if (wc.status != IBV_WC_SUCCESS) return;  // recovery may read its data
+    if (wc.status != IBV_WC_SUCCESS) return true;  // recovery may read its data
     assert(sent(0).slot == id.slot);
     sent_first_ = (sent_first_ + 1) % static_cast<unsigned>(sent_.size());
     --sent_count_;
-    return send_slots_.give_back(id.slot);
+    send_slots_.give_back(id.slot);
+    return true;
   }
   assert(receives_[id.slot] == Receive::kPosted);
   if (wc.status != IBV_WC_SUCCESS) {
     receives_[id.slot] = Receive::kIdle;
-    return;
+    return true;
   }
   receives_[id.slot] = Receive::kDelivered;
   ++traffic_.messages_received;
@@ -118,6 +119,7 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   event.length = wc.byte_len;
   event.imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(wc.imm_data) : 0;
   out.push_back(std::move(event));  // the group fills its name in
+  return true;
 }
 
 }  // namespace cepheus::mcast

@@ -21,7 +21,7 @@ struct EagerConfig {
 
 class EagerLane final : public Lane {
  public:
-  static Expected<std::unique_ptr<EagerLane>> create(const Device& device, GroupEngine& engine,
+  static Expected<std::unique_ptr<EagerLane>> create(const Device& device, PostedWork& work,
                                                      QueuePair& pair, MemoryBudget& budget,
                                                      const EagerConfig& config);
 
@@ -55,7 +55,7 @@ class EagerLane final : public Lane {
   // The slot whose receive_data is `data`; the number of slots if none.
   std::uint32_t slot_of(const void* data) const;
 
-  void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
+  bool on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   std::size_t max_message() const override { return config_.max_message; }
   // Sends complete in order.
   std::size_t sent_length(std::uint32_t) const override { return sent(0).length; }
@@ -65,7 +65,7 @@ class EagerLane final : public Lane {
   // kDelivered: the application holds the buffer, from the completion on.
   enum class Receive : std::uint8_t { kPosted, kDelivered, kIdle };
 
-  EagerLane(GroupEngine& engine, QueuePair& pair, const EagerConfig& config,
+  EagerLane(PostedWork& work, QueuePair& pair, const EagerConfig& config,
             std::unique_ptr<Slab> slab);
   Piece receive_buffer(std::uint32_t slot) const {
     return {receive_data(slot), config_.max_message, slab_->lkey()};

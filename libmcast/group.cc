@@ -5,6 +5,7 @@
 
 #include "libmcast/context.h"
 #include "libmcast/failure.h"
+#include "wire/clock.h"
 
 namespace cepheus::mcast {
 
@@ -23,11 +24,11 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
   }
   std::unique_ptr<Group> group(new Group(facilities, number, config, std::move(*pair)));
   if (config.lane == MCAST_LANE_BULK) {
-    group->bulk_ = std::make_unique<BulkLane>(facilities.device, group->engine_, *group->pair_,
-                                              number, config.depths);
+    group->bulk_ = std::make_unique<BulkLane>(facilities.device, group->engine_.work(),
+                                              *group->pair_, number, config.depths);
     if (config.per_request) {
       auto memory =
-          AnnouncementMemory::create(facilities.device, group->engine_.path_mtu(), announced);
+          AnnouncementMemory::create(facilities.device, group->work().path_mtu(), announced);
       if (!memory) return tl::unexpected(memory.error());
       group->bulk_->set_announcements(std::move(*memory));
       group->regions_.announce();
@@ -35,8 +36,8 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
     return group;
   }
   auto eager =
-      EagerLane::create(facilities.device, group->engine_, *group->pair_, facilities.eager_budget,
-                        {number, config.max_eager, config.depths});
+      EagerLane::create(facilities.device, group->engine_.work(), *group->pair_,
+                        facilities.eager_budget, {number, config.max_eager, config.depths});
   if (!eager) return tl::unexpected(eager.error());
   group->eager_ = std::move(*eager);
   return group;
@@ -52,14 +53,16 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       timers_(facilities.timers),
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),
-      engine_(*this, {{facilities.device.ipv4(), wire::Qpn(pair->number()), 0,
-                       facilities.control_port, static_cast<std::uint32_t>(std::random_device()())},
-                      static_cast<std::uint16_t>(facilities.device.path_mtu()),
-                      config.sender_group,
-                      facilities.sender_time_limit,
-                      facilities.receiver_time_limit,
-                      facilities.nic_window}),
-      regions_(facilities.device, config.same_key),
+      engine_(
+          {.self = {facilities.device.ipv4(), wire::Qpn(pair->number()), 0, facilities.control_port,
+                    static_cast<std::uint32_t>(std::random_device()())},
+           .path_mtu = static_cast<std::uint16_t>(facilities.device.path_mtu()),
+           .is_sender_group = config.sender_group,
+           .sender_time_limit = facilities.sender_time_limit,
+           .receiver_time_limit = facilities.receiver_time_limit,
+           .nic_window = facilities.nic_window,
+           .can_receive = config.lane == MCAST_LANE_BULK || config.recv_cb != nullptr}),
+      regions_(facilities.device, engine_.regions(), config.same_key),
       pair_(std::move(pair)) {}
 
 Lane& Group::lane() { return bulk_ ? static_cast<Lane&>(*bulk_) : *eager_; }
@@ -70,7 +73,7 @@ mcast_group_attr_t Group::attributes() const {
   out.state = state();
   out.lane = lane_kind_;
   out.status = status();
-  out.cause = engine_.cause();
+  out.cause = engine_.group().cause();
   reason().copy(out.reason, sizeof out.reason - 1);
   const Role& role = engine_.role();
   out.mcst_id = role.address().value();
@@ -78,16 +81,16 @@ mcast_group_attr_t Group::attributes() const {
   out.members = static_cast<std::uint32_t>(role.member_count());
   out.is_leader = role.is_leader() ? 1 : 0;
   out.max_message = max_message();
-  out.window = engine_.window().limit();
+  out.window = work().window().limit();
   out.portion = bulk_ ? bulk_->portion() : 0;
-  out.path_mtu = engine_.path_mtu();
+  out.path_mtu = work().path_mtu();
   const Traffic& traffic = lane().traffic();
   out.messages_sent = traffic.messages_sent;
   out.bytes_sent = traffic.bytes_sent;
   out.messages_received = traffic.messages_received;
   out.bytes_received = traffic.bytes_received;
-  out.sends_outstanding = engine_.flow().sends_outstanding;
-  out.recvs_posted = engine_.flow().receives_posted;
+  out.sends_outstanding = work().flow().sends_outstanding;
+  out.recvs_posted = work().flow().receives_posted;
   return out;
 }
 
@@ -98,17 +101,18 @@ Expected<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
   }
   recv_cb_ = callback;
   recv_arg_ = arg;
+  engine_.set_can_receive();
   return {};
 }
 
 wire::Instant Group::deadline() const {
-  return std::min(engine_.role().deadline(), regions_.deadline());
+  return std::min(engine_.role().deadline(), engine_.group().regions().deadline());
 }
 
 // --- Memory that others may write to.
 
 Expected<void> Group::check_may_publish() const {
-  if (auto stands = engine_.check_not_failed(); !stands) return stands;
+  if (auto stands = engine_.group().check_not_failed(); !stands) return stands;
   return engine_.role().check_may_publish();
 }
 
@@ -129,19 +133,10 @@ Expected<void> Group::publish_part(wire::Instant now, std::uint16_t number, cons
 }
 
 Expected<MrHandle> Group::revoke(wire::Instant now, std::uint16_t number) {
-  if (auto stands = engine_.check_not_failed(); !stands) return tl::unexpected(stands.error());
+  if (auto stands = engine_.group().check_not_failed(); !stands)
+    return tl::unexpected(stands.error());
   if (auto may = engine_.role().check_may_revoke(); !may) return tl::unexpected(may.error());
   return regions_.revoke(now, number);
-}
-
-void Group::begin_regions(wire::Instant now, const wire::MrpHeader& header) {
-  regions_.begin(now, header, member());
-}
-
-bool Group::confirm_regions(wire::Instant now, const wire::MrpHeader& header) {
-  if (!regions_.on_confirm(now, header)) return false;
-  context_.discard(regions_.take_revoked());
-  return true;
 }
 
 Expected<std::vector<wire::MrpRegion::Record>> Group::named_regions() const {
@@ -153,24 +148,101 @@ Expected<std::vector<wire::MrpRegion::Record>> Group::named_regions() const {
 
 std::optional<wire::Publication> Group::take_publication(wire::Instant now) {
   if (state() == MCAST_GROUP_FAILED) return std::nullopt;
-  return regions_.take_due(now);
+  return engine_.regions().take_due(now);
+}
+
+// --- Actions.
+
+void Group::fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
+  handle(&GroupEngine::fail, wire::monotonic_now(), status, cause, std::move(reason));
+}
+
+// An action may end in an event, whose actions follow.
+void Group::carry_out() {
+  while (!output_.actions.empty()) {
+    const GroupAction action = output_.actions.front();
+    output_.actions.erase(output_.actions.begin());
+    perform(action);
+  }
+  context_.discard(regions_.take_revoked());
+}
+
+void Group::perform(const GroupAction& action) {
+  switch (action.kind) {
+    case GroupAction::Kind::kConnect:
+      return connect(action.remote);
+    case GroupAction::Kind::kCheckHostSync:
+      if (!is_closing_) context_.check_host_sync(*this);
+      return;
+    case GroupAction::Kind::kStep:
+      return take_step(action.step);
+    case GroupAction::Kind::kPostReceives:
+      if (post_kept()) return;
+      return fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, "the device refused a receive");
+    case GroupAction::Kind::kStop:
+      return stop();
+  }
+}
+
+void Group::connect(const RemoteEnd& remote) {
+  if (is_closing_) return;  // it leaves, and nobody needs to learn of a failure
+  was_connected_ = true;
+  const auto call = [this, remote] { return pair_->connect(remote, timers_); };
+  const auto then = [this](const Expected<void>& outcome) {
+    handle(&GroupEngine::connected, wire::monotonic_now(), outcome);
+    context_.serve_control(*this);
+  };
+  if (!context_.call_apart(*this, call, then)) then(call());
+}
+
+void Group::take_step(PairSync::Step step) {
+  if (is_closing_) return;
+  const auto call = [this, step](bool is_locked) -> Expected<void> {
+    if (step == PairSync::Step::kStop) {
+      return pair_->halt(WorkId{number_, true, WorkId::kMarker}.pack());
+    }
+    const auto take = step == PairSync::Step::kReceivePsn ? QueuePair::Take::kSendPsn
+                                                          : QueuePair::Take::kReceivePsn;
+    return pair_->synchronise(take, [&] {
+      const auto locked = is_locked ? std::unique_lock<std::mutex>() : context_.lock();
+      return post_kept();
+    });
+  };
+  const auto then = [this](const Expected<void>& outcome) {
+    handle(&GroupEngine::stepped, wire::monotonic_now(), outcome);
+    note_sync_due();
+  };
+  if (!context_.call_apart(
+          *this, [call] { return call(false); }, then))
+    then(call(true));
+}
+
+// The device completes all posted work, also when the group is failing.
+bool Group::post_kept() {
+  PairSync& sync = engine_.work().sync();
+  KeptReceives kept = sync.take_kept();
+  const auto refused = std::ranges::find_if_not(
+      kept, [this](std::uint64_t id) { return lane().post_again(WorkId::unpack(id).slot); });
+  kept.erase(kept.begin(), refused);
+  sync.put_back(std::move(kept));
+  return !sync.has_kept();
+}
+
+void Group::stop() {
+  if (is_closing_) return;
+  if (work().sync().has_kept()) context_.note_sync_due(*this);
+  const auto stop = [this]() -> Expected<void> {
+    pair_->stop();
+    return {};
+  };
+  if (!context_.call_apart(*this, stop, [](const Expected<void>&) {})) pair_->stop();
 }
 
 // --- Data.
 
-Expected<bool> Group::connect(const RemoteEnd& remote) {
-  if (is_closing_) return false;  // it leaves, and nobody needs to learn of a failure
-  was_connected_ = true;
-  const auto call = [this, remote] { return pair_->connect(remote, timers_); };
-  const auto then = [this](const Expected<void>& outcome) { context_.connected(*this, outcome); };
-  if (context_.call_apart(*this, call, then)) return false;
-  if (auto done = call(); !done) return tl::unexpected(done.error());
-  return true;
-}
-
 std::uint64_t Group::packets_of(std::size_t length) const {
   if (bulk_) return bulk_->packets_of(length);
-  const std::uint64_t mtu = engine_.path_mtu();
+  const std::uint64_t mtu = work().path_mtu();
   return std::max<std::uint64_t>(1, (length + mtu - 1) / mtu);
 }
 
@@ -178,22 +250,22 @@ std::uint64_t Group::packets_of(std::size_t length) const {
 // packets of 256 bytes are 1 GiB, of 512 bytes 2 GiB, which is the longest message of any device.
 std::size_t Group::most_at_once() const {
   const std::size_t most = lane().max_message();
-  if (!engine_.moves_psns()) return most;
+  if (!work().sync().is_enabled()) return most;
   return std::min<std::size_t>(most,
-                               (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * engine_.path_mtu());
+                               (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * work().path_mtu());
 }
 
 // A bulk message is at most as long as the window, unless the NIC keeps to it; WRITEs go in parts.
 std::size_t Group::max_message() const {
-  const std::size_t longest = engine_.window().longest();
+  const std::size_t longest = work().window().longest();
   if (!bulk_ || longest == 0) return most_at_once();
   const std::size_t data = longest + 1 - packets_of(0);  // without its announcement
-  return std::min(most_at_once(), std::max<std::size_t>(1, data) * engine_.path_mtu());
+  return std::min(most_at_once(), std::max<std::size_t>(1, data) * work().path_mtu());
 }
 
 // A NIC may send all that is posted at once.
 Expected<void> Group::check_window(std::size_t length, Sending kind) const {
-  const SendWindow& window = engine_.window();
+  const SendWindow& window = work().window();
   const std::size_t most = kind == Sending::kWhole ? max_message() : most_at_once();
   if (length > most && length <= lane().max_message()) {
     const std::string why =
@@ -215,59 +287,39 @@ Expected<void> Group::check_window(std::size_t length, Sending kind) const {
 Expected<void> Group::check_may_send(std::size_t length, Sending kind) {
   if (auto may = engine_.check_may_send(); !may) return may;
   if (auto fits = check_window(length, kind); !fits) return fits;
-  return engine_.check_psns(packets_of(length));
+  read_psns_if_wanted();
+  if (auto stands = engine_.group().check_active(); !stands) return stands;
+  auto may = engine_.work().sync().check_send(packets_of(length));
+  if (!may) note_sync_due();
+  return may;
 }
 
-void Group::on_sync_due() { context_.note_sync_due(*this); }
+void Group::read_psns_if_wanted() {
+  if (!work().sync().wants_psns()) return;
+  handle(&GroupEngine::on_psns, wire::monotonic_now(), pair_->psns());
+}
+
+void Group::note_sync_due() {
+  if (work().is_sync_due()) context_.note_sync_due(*this);
+}
 
 void Group::synchronise(Events& out) {
   if (state() == MCAST_GROUP_FAILED) {
     ibv_wc flushed{};
     flushed.status = IBV_WC_WR_FLUSH_ERR;
-    for (const std::uint64_t id : engine_.take_kept()) {
+    for (const std::uint64_t id : engine_.work().sync().take_kept()) {
       flushed.wr_id = id;
       complete(flushed, out);
     }
   }
-  engine_.synchronise();
-}
-
-Expected<bool> Group::take_step(mrp::PsnSync::Step step, KeptReceives& kept) {
-  using Step = mrp::PsnSync::Step;
-  if (is_closing_) return false;
-  const auto call = [this, step, &kept](bool is_locked) -> Expected<void> {
-    if (step == Step::kStop) return pair_->halt(WorkId{number_, true, WorkId::kMarker}.pack());
-    const auto take =
-        step == Step::kReceivePsn ? QueuePair::Take::kSendPsn : QueuePair::Take::kReceivePsn;
-    return pair_->synchronise(take, [&] {
-      const auto locked = is_locked ? std::unique_lock<std::mutex>() : context_.lock();
-      return post_again(kept);
-    });
-  };
-  const auto then = [this](const Expected<void>& outcome) { engine_.stepped(outcome); };
-  if (context_.call_apart(
-          *this, [call] { return call(false); }, then))
-    return false;
-  if (auto done = call(true); !done) return tl::unexpected(done.error());
-  return true;
-}
-
-void Group::on_host_sync() {
-  if (!is_closing_) context_.check_host_sync(*this);
-}
-
-// The device completes all posted work, also when the group is failing.
-bool Group::post_again(KeptReceives& kept) {
-  const auto refused = std::ranges::find_if_not(
-      kept, [this](std::uint64_t id) { return lane().post_again(WorkId::unpack(id).slot); });
-  kept.erase(kept.begin(), refused);
-  return kept.empty();
+  handle(&GroupEngine::synchronise);
 }
 
 void Group::on_completion(const ibv_wc& wc, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
-  if (id.is_receive && id.slot == WorkId::kMarker) return engine_.drained();
-  if (id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR && engine_.keeps_flushed(wc.wr_id)) return;
+  if (id.is_receive && id.slot == WorkId::kMarker) return engine_.work().sync().drained();
+  const bool is_flushed = id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR;
+  if (is_flushed && engine_.work().sync().keeps_flushed(wc.wr_id)) return;
   if (wc.status != IBV_WC_SUCCESS) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
   }
@@ -277,18 +329,22 @@ void Group::on_completion(const ibv_wc& wc, Events& out) {
 void Group::complete(const ibv_wc& wc, Events& out) {
   const bool was_active = state() == MCAST_GROUP_ACTIVE;
   if (WorkId::unpack(wc.wr_id).is_receive) {
-    engine_.on_receive_ended(wc.status == IBV_WC_SUCCESS);
+    engine_.work().on_receive_ended(wc.status == IBV_WC_SUCCESS);
   } else {
     const std::size_t length = lane().sent_length(WorkId::unpack(wc.wr_id).slot);
-    engine_.on_send_ended(packets_of(length), wc.status == IBV_WC_SUCCESS);
+    engine_.work().on_send_ended(packets_of(length), wc.status == IBV_WC_SUCCESS);
   }
+  if (wc.status == IBV_WC_SUCCESS) read_psns_if_wanted();
   ibv_wc ended = wc;
   // A send shows that the device's PSNs stand still: perhaps nobody has taken it.
   if (was_active && state() == MCAST_GROUP_FAILED && !WorkId::unpack(wc.wr_id).is_receive) {
     ended.status = IBV_WC_WR_FLUSH_ERR;
   }
   const std::size_t before = out.size();
-  lane().on_completion(ended, status(), out);
+  if (!lane().on_completion(ended, status(), out)) {
+    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+         "the device refused a part of a WRITE: set up again with fresh groups");
+  }
   for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
 }
 
@@ -301,19 +357,8 @@ bool Group::release_receive(std::uint32_t slot) {
   return released != EagerLane::Release::kNotDelivered;
 }
 
-void Group::on_failed() {
-  regions_.end();
-  if (is_closing_) return;
-  if (engine_.has_kept()) context_.note_sync_due(*this);
-  const auto stop = [this]() -> Expected<void> {
-    pair_->stop();
-    return {};
-  };
-  if (!context_.call_apart(*this, stop, [](const Expected<void>&) {})) pair_->stop();
-}
-
 void Group::shut_down(Events& out) {
-  engine_.drop_work();
+  engine_.work().drop();
   lane().cancel(MCAST_ERR_CANCELED, out);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "libmcast/bulk_lane.h"
@@ -43,7 +44,7 @@ struct Facilities {
   std::uint16_t control_port;  // where this process takes registration datagrams
 };
 
-class Group final : private GroupPort {
+class Group final {
  public:
   // `number` is its name in the context. The queue pair is in INIT, eager receives are posted.
   static Expected<std::unique_ptr<Group>> create(const Facilities& facilities, std::uint32_t number,
@@ -51,15 +52,34 @@ class Group final : private GroupPort {
 
   Context& context() const { return context_; }
   std::uint32_t number() const { return number_; }
-  GroupEngine& engine() { return engine_; }
   const GroupEngine& engine() const { return engine_; }
-  const mrp::MrpMember& member() const { return engine_.member(); }
-  mcast_group_state_t state() const { return engine_.state(); }
-  mcast_status_t status() const { return engine_.status(); }
-  const std::string& reason() const { return engine_.reason(); }
+  const mrp::MrpMember& member() const { return engine_.group().member(); }
+  mcast_group_state_t state() const { return engine_.group().state(); }
+  mcast_status_t status() const { return engine_.group().status(); }
+  const std::string& reason() const { return engine_.group().reason(); }
+  bool is_of_sender_group() const { return engine_.group().settings().is_sender_group; }
+  const PostedWork& work() const { return engine_.group().work(); }
   wire::Qpn virtual_qpn() const { return virtual_qpn_; }  // GroupConfig's
   mrp::LostMember lost_member() const { return lost_member_; }
   mcast_group_attr_t attributes() const;
+
+  // An event for the engine, whose actions are performed here. Messages wait in the outbox until
+  // the control plane sends them.
+  template <typename Event, typename... Args>
+  auto handle(Event event, Args&&... args) {
+    if constexpr (std::is_void_v<decltype((engine_.*event)(args..., output_))>) {
+      (engine_.*event)(args..., output_);
+      carry_out();
+    } else {
+      auto outcome = (engine_.*event)(args..., output_);
+      carry_out();
+      return outcome;
+    }
+  }
+  mrp::Outbox& outbox() { return output_; }
+  Role::Registrations take_registration() { return engine_.take_registration(); }
+  void set_watched(bool watched) { engine_.set_watched(watched); }
+  void add_to_reason(const std::string& text) { engine_.add_to_reason(text); }
 
   Expected<void> set_receive(mcast_recv_cb_t callback, void* arg);
   // Messages may arrive: progress() may be inside the receive callback.
@@ -97,10 +117,11 @@ class Group final : private GroupPort {
   // which Context::progress() does, or the window is full.
   enum class Sending : std::uint8_t { kEager, kWhole, kInParts };
   Expected<void> check_may_send(std::size_t length, Sending kind);
-  void note_sent(std::size_t length) { engine_.on_send_posted(packets_of(length)); }
+  void note_sent(std::size_t length) { engine_.work().on_send_posted(packets_of(length)); }
   // A step of PSN synchronisation is due, and this performs it. The completion queues must be
   // empty. A group that fails in the middle completes the flushed work.
   void synchronise(Events& out);
+  void note_sync_due();
   void on_completion(const ibv_wc& wc, Events& out);
   mcast_status_t receive(void* data, std::size_t length, std::uint32_t imm) const {
     return recv_cb_(recv_arg_, data, length, imm);
@@ -109,14 +130,12 @@ class Group final : private GroupPort {
   bool release_receive(std::uint32_t slot);
 
   // The queue pair stops, its work completes with `status`.
-  void fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
-    engine_.fail(status, cause, std::move(reason));
-  }
+  void fail(mcast_status_t status, mcast_cause_t cause, std::string reason);
   // The group makes no further call of the device, and may end once has_calls() is false.
   void close() { is_closing_ = true; }
   bool has_calls() const { return calls_ > 0; }
   void count_call(int change) { calls_ += change; }
-  bool is_stepping() const { return engine_.is_stepping(); }
+  bool is_stepping() const { return work().sync().is_stepping(); }
   // Outstanding operations end with MCAST_ERR_CANCELED: once the queue pair is gone.
   void shut_down(Events& out);
   // Destroys the queue pair: without the lock, when the group is no longer in its context.
@@ -126,17 +145,13 @@ class Group final : private GroupPort {
   Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
         std::unique_ptr<QueuePair> pair);
 
-  bool can_receive() const override { return !eager_ || recv_cb_ != nullptr; }
-  Expected<bool> connect(const RemoteEnd& remote) override;
-  void on_sync_due() override;
-  Expected<Psns> psns() override { return pair_->psns(); }
-  Expected<bool> take_step(mrp::PsnSync::Step step, KeptReceives& kept) override;
-  bool post_again(KeptReceives& kept) override;
-  void on_host_sync() override;
-  void on_failed() override;
-  void begin_regions(wire::Instant now, const wire::MrpHeader& header) override;
-  bool confirm_regions(wire::Instant now, const wire::MrpHeader& header) override;
-  bool are_regions_in_force() const override { return regions_.is_in_force(); }
+  void carry_out();
+  void perform(const GroupAction& action);
+  void connect(const RemoteEnd& remote);
+  void take_step(PairSync::Step step);
+  bool post_kept();
+  void stop();
+  void read_psns_if_wanted();
 
   Expected<void> check_may_publish() const;
   void complete(const ibv_wc& wc, Events& out);
@@ -157,6 +172,7 @@ class Group final : private GroupPort {
   bool is_closing_ = false;
   int calls_ = 0;  // of the device, under way
   GroupEngine engine_;
+  GroupOutput output_;
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
   // goes first.
   std::unique_ptr<EagerLane> eager_;

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libmcast/engine/group_engine.h"
+#include "libmcast/engine/posted_work.h"
 #include "libmcast/queue_pair.h"
 
 namespace cepheus::mcast {
@@ -59,8 +59,8 @@ class Lane {
   virtual ~Lane() = default;
 
   // A work request of this lane has completed. `failed`: the status of its operation unless it
-  // succeeded.
-  virtual void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
+  // succeeded. False: the device refuses a work request that follows.
+  virtual bool on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
   // The queue pair is gone: ends all operations that are outstanding. Eager lanes have none.
   virtual void cancel(mcast_status_t, Events&) {}
   virtual std::size_t max_message() const = 0;
@@ -73,18 +73,18 @@ class Lane {
   const Traffic& traffic() const { return traffic_; }
 
  protected:
-  Lane(GroupEngine& engine, QueuePair& pair, std::uint32_t group)
-      : engine_(engine), pair_(pair), group_(group) {}
+  Lane(PostedWork& work, QueuePair& pair, std::uint32_t group)
+      : work_(work), pair_(pair), group_(group) {}
 
   // False: the device refuses it. A halted queue pair gets it later.
   bool post_receive(std::uint32_t slot, const Piece& piece) {
     const std::uint64_t id = WorkId{group_, true, slot}.pack();
-    if (!engine_.keeps(id) && !pair_.post_receive(id, piece)) return false;
-    engine_.on_receive_posted();
+    if (!work_.sync().keeps(id) && !pair_.post_receive(id, piece)) return false;
+    work_.on_receive_posted();
     return true;
   }
 
-  GroupEngine& engine_;
+  PostedWork& work_;
   QueuePair& pair_;
   const std::uint32_t group_;  // its number
   Traffic traffic_;

@@ -74,9 +74,4 @@ Expected<MrHandle> PublishedRegions::revoke(wire::Instant now, std::uint16_t num
   return MrHandle();
 }
 
-bool PublishedRegions::on_confirm(wire::Instant now, const wire::MrpHeader& header) {
-  publisher_.on_confirm(now, header);
-  return publisher_.is_in_force();
-}
-
 }  // namespace cepheus::mcast

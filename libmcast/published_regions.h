@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,8 @@ namespace cepheus::mcast {
 class PublishedRegions {
  public:
   // `same_key`: mcast_group_params_t's. Switches then need no publication, and get none.
-  PublishedRegions(const Device& device, bool same_key) : device_(device), same_key_(same_key) {}
+  PublishedRegions(const Device& device, mrp::Publisher& publisher, bool same_key)
+      : device_(device), same_key_(same_key), publisher_(publisher) {}
 
   // The group has no regions: each WRITE is announced, and the switch must serve that. Before
   // begin().
@@ -48,24 +48,16 @@ class PublishedRegions {
     return same_key_ ? number + 1u : number;  // 0 is not a key
   }
 
-  // The group is known: `header` of any datagram of it.
-  void begin(wire::Instant now, const wire::MrpHeader& header, const wire::MrpMember& self) {
-    publisher_.begin(now, header, self);
+  // The revoked memory that may be deregistered now.
+  std::vector<MrHandle> take_revoked() {
+    return publisher_.is_in_force() ? std::exchange(revoked_, {}) : std::vector<MrHandle>();
   }
-  // True if all publications and revocations so far are in force.
-  bool on_confirm(wire::Instant now, const wire::MrpHeader& header);
-  // After on_confirm() was true: the revoked memory that may be deregistered now.
-  std::vector<MrHandle> take_revoked() { return std::exchange(revoked_, {}); }
-  bool is_in_force() const { return publisher_.is_in_force(); }
-  void end() { publisher_.end(); }
-  wire::Instant deadline() const { return publisher_.deadline(); }
-  std::optional<wire::Publication> take_due(wire::Instant now) { return publisher_.take_due(now); }
 
  private:
   const Device& device_;
   const bool same_key_;
   bool is_announced_ = false;
-  mrp::Publisher publisher_;
+  mrp::Publisher& publisher_;
   std::map<std::uint16_t, MrHandle> memory_;  // by number; null: the caller's
   std::vector<MrHandle> revoked_;             // a switch may still let WRITEs pass that end there
 };

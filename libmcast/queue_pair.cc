@@ -124,13 +124,13 @@ Expected<void> QueuePair::halt(std::uint64_t marker) {
   return modify(attributes, IBV_QP_STATE, "ERR");
 }
 
-Expected<GroupPort::Psns> QueuePair::psns() const {
+Expected<PairSync::Psns> QueuePair::psns() const {
   ibv_qp_attr now{};
   ibv_qp_init_attr unused{};
   if (const int error = ibv_query_qp(handle_.get(), &now, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &unused)) {
     return fail(MCAST_ERR_FABRIC, errno_text("its PSNs can't be read", error));
   }
-  return GroupPort::Psns{wire::Psn(now.sq_psn), wire::Psn(now.rq_psn)};
+  return PairSync::Psns{wire::Psn(now.sq_psn), wire::Psn(now.rq_psn)};
 }
 
 Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {

@@ -11,7 +11,7 @@
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/device.h"
-#include "libmcast/engine/group_engine.h"
+#include "libmcast/engine/posted_work.h"
 
 namespace cepheus::mcast {
 
@@ -46,7 +46,7 @@ class QueuePair {
   // To ERR for a while: posted work completes flushed, and last of all a receive `marker`. No
   // receive may be posted until synchronise(). Precondition: no send is outstanding.
   Expected<void> halt(std::uint64_t marker);
-  Expected<GroupPort::Psns> psns() const;
+  Expected<PairSync::Psns> psns() const;
   // Whether a queue pair of the device serves again after an error: hosts need that to set PSNs.
   static Expected<void> check_comes_back(const Device& device, CompletionQueues& queues);
   // After halt(), when the marker has completed: both PSNs become one of the two, by way of RESET

@@ -47,7 +47,7 @@ mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t region) {
 
 mcast_status_t mcast_region_test(mcast_group_h group) {
   return with(from(group), [&](Group& g) {
-    const mcast_status_t status = g.engine().regions_status();
+    const mcast_status_t status = g.engine().role().regions_status();
     if (status == MCAST_OK && g.context().holds_discarded()) return MCAST_INPROGRESS;
     return status < 0 ? set_last_error(status, g.reason()) : status;
   });

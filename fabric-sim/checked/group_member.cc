@@ -28,6 +28,7 @@ GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportP
   config.sender_lives = kSenderLives;
   config.requests_after = kLookEvery;
   config.presence = transport.presence;
+  config.regions = mrp::Publisher(kPublishPace, plan.first_publication);
   return config;
 }
 
@@ -40,14 +41,13 @@ GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, 
       index_(index),
       transport_(transport),
       random_(seed),
-      memory_(host, ledger, index, transport.receive_slots),
-      publisher_(kPublishPace, ledger.plan().first_publication) {
+      memory_(host, ledger, index, transport.receive_slots) {
   is_under_way_.resize(ledger_.plan().messages.size());
   host.attach(qpn(), *this);
   if (ledger_.plan().is_announced) {
-    publisher_.announce(now());
+    engine().regions().announce(now());
   } else if (has_regions()) {
-    publisher_.add(now(), memory_.former_region());
+    engine().regions().add(now(), memory_.former_region());
   }
   const std::uint32_t prompt = ledger_.plan().members[index_].receives_at_start;
   for (std::size_t slot = 0; slot < transport_.receive_slots; ++slot) {
@@ -100,106 +100,95 @@ void GroupMember::on_change(Instant) {
   // The region moves after its first publication: late packets must not bring the first address
   // back.
   if (publish_due() && !ledger_.plan().is_announced && !std::exchange(has_moved_, true)) {
-    publisher_.add(now(), memory_.region());
+    engine().regions().add(now(), memory_.region());
     publish_due();
   }
   if (ledger_.plan().leader == index_ && is_active()) {
     ledger_.check_member_count(engine().role().member_count());
   }
-  if (engine().state() == seen_) return;
-  const mcast_group_state_t was = std::exchange(seen_, engine().state());
+  if (group().state() == seen_) return;
+  const mcast_group_state_t was = std::exchange(seen_, group().state());
   if (was == MCAST_GROUP_WAITING) simulator().schedule(now() + kLookEvery, *this, kLook);
   if (seen_ == MCAST_GROUP_ACTIVE) post_turns();
   if (seen_ == MCAST_GROUP_FAILED) note_failure();
 }
 
 void GroupMember::note_failure() {
-  if (gave_up()) ledger_.on_gave_up(index_, engine().reason());
-  if (engine().cause() == MCAST_CAUSE_REGISTRATION) {
-    ledger_.on_not_registered(engine().reason());
+  if (gave_up()) ledger_.on_gave_up(index_, group().reason());
+  if (group().cause() == MCAST_CAUSE_REGISTRATION) {
+    ledger_.on_not_registered(group().reason());
   } else {
-    ledger_.on_failed(index_, engine().reason());
+    ledger_.on_failed(index_, group().reason());
   }
 }
 
-void GroupMember::on_failed() {
-  publisher_.end();
-  GroupProgram::on_failed();
-}
-
 bool GroupMember::publish_due() {
-  const auto publication = publisher_.take_due(now());
+  const auto publication = engine().regions().take_due(now());
   if (!publication) return false;
   host().send_datagram(*publication, member().control_port);
-  simulator().schedule(publisher_.deadline(), *this, kPublish);
+  simulator().schedule(group().regions().deadline(), *this, kPublish);
   return true;
-}
-
-void GroupMember::begin_regions(Instant now, const wire::MrpHeader& header) {
-  publisher_.begin(now, header, member());
-}
-
-bool GroupMember::confirm_regions(Instant now, const wire::MrpHeader& header) {
-  publisher_.on_confirm(now, header);
-  return publisher_.is_in_force();
 }
 
 // --- The source changes.
 
 void GroupMember::synchronise() {
-  const bool was_halted = engine().is_halted();
-  engine().synchronise();
-  if (was_halted && !engine().is_halted()) post_turns();
+  const bool was_halted = sync().is_halted();
+  engine().synchronise(out());
+  perform();
+  if (was_halted && !sync().is_halted()) post_turns();
 }
 
 // Not at once: the program may be busy.
 void GroupMember::synchronise_soon() {
-  if (engine().is_halted() || !engine().is_sync_due()) return;
+  if (sync().is_halted() || !group().work().is_sync_due()) return;
   simulator().schedule(now() + random_.between(Duration{0}, transport_.late_sync), *this,
                        kSynchronise);
 }
 
 // A halted queue pair is idle when all posted requests have completed, the marker last.
-mcast::Expected<bool> GroupMember::take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) {
-  using Step = mrp::PsnSync::Step;
+void GroupMember::take_step(mcast::PairSync::Step step) {
+  using Step = mcast::PairSync::Step;
   if (step == Step::kStop) {
     sim::post_receive(host(), qpn(), {}, kMarker);
-    require(set_state(host(), qpn(), QpState::kErr));
-    return true;
+    return require(set_state(host(), qpn(), QpState::kErr));
   }
   const rnic::QpAttr pair = require(host().nic().query_qp(qpn()));
   require(set_state(host(), qpn(), QpState::kReset));
   initialise(host(), qpn());
-  post_again(kept);
-  mcast::RemoteEnd remote =
-      mcast::group_end(ledger_.plan().id, ledger_.plan().epoch, engine().path_mtu());
+  post_kept();
+  mcast::RemoteEnd remote = mcast::group_end(ledger_.plan().id, ledger_.plan().epoch, path_mtu());
   remote.start = step == Step::kReceivePsn ? pair.sq_psn : pair.rq_psn;
   simulator().trace().note(now(), host().name(), "goes on at PSN", remote.start.value());
-  return connect(remote);
+  connect(remote);
 }
 
-bool GroupMember::post_again(mcast::KeptReceives& kept) {
-  for (const std::uint64_t slot : std::exchange(kept, {})) give_receive(slot);
-  return true;
+void GroupMember::post_kept() {
+  for (const std::uint64_t slot : sync().take_kept()) give_receive(slot);
 }
 
 bool GroupMember::is_of_halt(Instant now, const rnic::Completion& completion) {
   if (completion.status != rnic::WcStatus::kFlush) return false;
   if (completion.wr_id != kMarker) {
-    return completion.wr_id < kFirstSend && engine().keeps_flushed(completion.wr_id);
+    return completion.wr_id < kFirstSend && sync().keeps_flushed(completion.wr_id);
   }
-  engine().drained();
+  sync().drained();
   simulator().schedule(now + random_.between(Duration{0}, transport_.sync_pause), *this,
                        kSynchronise);
   return true;
 }
 
+bool GroupMember::may_send(std::uint64_t packets) {
+  read_psns_if_wanted();
+  return sync().check_send(packets).has_value();
+}
+
 std::uint64_t GroupMember::possible_jump(std::uint64_t wanted) {
   // Leaves some PSNs for the messages around the jump.
   constexpr std::uint64_t kAtOnce = mrp::PsnSync::kMostSent - 512;
-  const std::uint64_t packets = engine().moves_psns() ? std::min(wanted, kAtOnce) : wanted;
-  if (engine().check_psns(packets)) return packets;
-  if (!engine().is_halted()) synchronise();
+  const std::uint64_t packets = sync().is_enabled() ? std::min(wanted, kAtOnce) : wanted;
+  if (may_send(packets)) return packets;
+  if (!sync().is_halted()) synchronise();
   return 0;
 }
 
@@ -211,12 +200,14 @@ bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
   if (!host().nic().jump(qpn(), is_source ? packets : 0, is_source ? 0 : packets)) return false;
   if (packets == 0) return true;
   if (is_source) {
-    engine().on_send_posted(packets);
-    engine().on_send_ended(packets, true);
+    engine().work().on_send_posted(packets);
+    engine().work().on_send_ended(packets, true);
+    read_psns_if_wanted();
     synchronise_soon();
   } else {
-    engine().on_receive_posted();
-    engine().on_receive_ended(true);
+    engine().work().on_receive_posted();
+    engine().work().on_receive_ended(true);
+    read_psns_if_wanted();
   }
   return true;
 }
@@ -224,9 +215,9 @@ bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
 // --- Data.
 
 void GroupMember::post_receive(std::size_t slot) {
-  if (engine().state() == MCAST_GROUP_FAILED) return;
-  if (!engine().keeps(slot)) give_receive(slot);
-  engine().on_receive_posted();
+  if (group().state() == MCAST_GROUP_FAILED) return;
+  if (!sync().keeps(slot)) give_receive(slot);
+  engine().work().on_receive_posted();
 }
 
 void GroupMember::give_receive(std::size_t slot) {
@@ -249,7 +240,7 @@ void GroupMember::post_turns() {
                            kStartTurn);
       return;
     }
-    if (!engine().check_psns(packets_of(plan.messages[m]))) return synchronise();
+    if (!may_send(packets_of(plan.messages[m]))) return synchronise();
     post_send(m);
   }
 }
@@ -272,7 +263,7 @@ void GroupMember::post_announcement(std::size_t message) {
 
 std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
   const std::uint64_t announcements = message.is_write() && ledger_.plan().is_announced ? 1 : 0;
-  const std::uint64_t mtu = engine().path_mtu();
+  const std::uint64_t mtu = path_mtu();
   return announcements + std::max<std::uint64_t>(1, (message.bytes + mtu - 1) / mtu);
 }
 
@@ -290,7 +281,7 @@ void GroupMember::post_send(std::size_t message) {
   ledger_.on_posted(message);
   is_under_way_[message] = true;
   ++waits_for_;
-  engine().on_send_posted(packets_of(plan));
+  engine().work().on_send_posted(packets_of(plan));
 }
 
 // `message` comes from a packet: it may be wrong.
@@ -347,8 +338,9 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
     is_under_way_[message] = false;
   }
   if (completion.status != rnic::WcStatus::kSuccess) {
-    engine().fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
-                  std::string("work request ended with ") + rnic::to_string(completion.status));
+    engine().fail(now, MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+                  std::string("work request ended with ") + rnic::to_string(completion.status),
+                  out());
     carry_out();
   } else if (completion.wr_id >= kFirstSend) {
     on_sent(now, static_cast<std::size_t>(completion.wr_id - kFirstSend));
@@ -358,7 +350,8 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
 }
 
 void GroupMember::on_sent(Instant now, std::size_t message) {
-  engine().on_send_ended(packets_of(ledger_.plan().messages[message]), true);
+  engine().work().on_send_ended(packets_of(ledger_.plan().messages[message]), true);
+  read_psns_if_wanted();
   simulator().trace().note(now, host().name(), "completes message", message);
   record(recording::Event::kCompleted, message);
   ledger_.on_completed(message);
@@ -377,7 +370,8 @@ void GroupMember::on_received(Instant now, const rnic::Completion& completion) {
   } else {
     ledger_.on_delivered(index_, completion.imm, memory_.slot(slot).first(completion.byte_len));
   }
-  engine().on_receive_ended(true);
+  engine().work().on_receive_ended(true);
+  read_psns_if_wanted();
   const bool late = random_.chance(0.3);
   simulator().schedule(
       now + (late ? random_.between(Duration{0}, transport_.late_receive) : Duration{0}), *this,

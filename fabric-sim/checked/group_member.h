@@ -5,7 +5,6 @@
 #include <functional>
 #include <vector>
 
-#include "controller/publisher.h"
 #include "fabric-sim/checked/member_memory.h"
 #include "fabric-sim/core/group_program.h"
 #include "fabric-sim/core/random.h"
@@ -41,12 +40,12 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void die();
   // Destroys the queue pair.
   void close();
-  std::uint32_t path_mtu() const { return engine().path_mtu(); }
+  std::uint32_t path_mtu() const { return group().work().path_mtu(); }
   // Whether its part in the group has begun and has not ended.
-  bool takes_part() const { return is_open() && engine().state() == MCAST_GROUP_ACTIVE; }
-  bool has_ended() const { return !is_open() || engine().state() == MCAST_GROUP_FAILED; }
+  bool takes_part() const { return is_open() && group().state() == MCAST_GROUP_ACTIVE; }
+  bool has_ended() const { return !is_open() || group().state() == MCAST_GROUP_FAILED; }
   // Whether it has ended because its question about the group got no answer.
-  bool gave_up() const { return engine().cause() == MCAST_CAUSE_WATCHDOG; }
+  bool gave_up() const { return group().cause() == MCAST_CAUSE_WATCHDOG; }
   // Whether a send is open, neither completed nor failed, according to its queue pair.
   bool is_waiting() const { return is_open() && waits_for_ > 0; }
 
@@ -67,12 +66,8 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   static constexpr std::uint64_t kFirstSend = 1u << 20;
   static constexpr std::uint64_t kMarker = kFirstSend - 1;  // the last receive of a stopped pair
 
-  mcast::Expected<bool> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
-  bool post_again(mcast::KeptReceives& kept) override;
-  void begin_regions(Instant now, const wire::MrpHeader& header) override;
-  bool confirm_regions(Instant now, const wire::MrpHeader& header) override;
-  bool are_regions_in_force() const override { return publisher_.is_in_force(); }
-  void on_failed() override;
+  void take_step(mcast::PairSync::Step step) override;
+  void post_kept() override;
   void on_change(Instant now) override;
 
   bool has_regions() const { return ledger_.plan().region_bytes > 0; }
@@ -80,6 +75,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void note_failure();
   void synchronise();
   void synchronise_soon();
+  bool may_send(std::uint64_t packets);
   bool is_of_halt(Instant now, const rnic::Completion& completion);
   void post_receive(std::size_t slot);
   void give_receive(std::size_t slot);
@@ -97,7 +93,6 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   const TransportPlan& transport_;
   Random random_;
   MemberMemory memory_;
-  mrp::Publisher publisher_;
   bool has_moved_ = false;  // its region, to the final address
   std::function<void()> announce_;
   std::vector<bool> is_under_way_;  // by message: posted, without a completion yet

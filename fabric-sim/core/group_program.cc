@@ -13,14 +13,15 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
     : simulator_(simulator),
       host_(host),
       timers_(config.timers),
-      engine_(*this, {.self = {host.address(), config.qpn, 0, config.control_port, config.token},
-                      .path_mtu = static_cast<std::uint16_t>(host.nic().config().max_mtu),
-                      .is_sender_group = config.is_sender_group,
-                      .sender_time_limit = wire::times::kSenderGivesUp,
-                      .receiver_time_limit = config.receiver_time_limit,
-                      .sender_lives = config.sender_lives,
-                      .requests_after = config.requests_after,
-                      .presence = config.presence}) {
+      engine_({.self = {host.address(), config.qpn, 0, config.control_port, config.token},
+               .path_mtu = static_cast<std::uint16_t>(host.nic().config().max_mtu),
+               .is_sender_group = config.is_sender_group,
+               .sender_time_limit = wire::times::kSenderGivesUp,
+               .receiver_time_limit = config.receiver_time_limit,
+               .sender_lives = config.sender_lives,
+               .requests_after = config.requests_after,
+               .presence = config.presence,
+               .regions = config.regions}) {
   host_.listen(*this, config.control_port);
 }
 
@@ -50,25 +51,25 @@ void GroupProgram::on_event(Instant now, std::uint64_t) {
     return simulator_.schedule(host_.programs_awake_at(), *this, kGroupTimer);
   }
   if (timer_at_ <= now) timer_at_ = wire::kNever;
-  engine_.role().on_timer(now, out_);
+  engine_.on_timer(now, out_);
   carry_out();
 }
 
 void GroupProgram::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
   if (!is_open_) return;
-  engine_.role().on_message(now, from, message, out_);
+  engine_.on_message(now, from, message, out_);
   carry_out();
 }
 
 void GroupProgram::on_sender_group(Instant now, wire::Ipv4 from,
                                    const wire::SenderGroupMessage& message) {
   if (!is_open_) return;
-  engine_.role().on_sender_group_message(now, from, message, out_);
+  engine_.on_sender_group_message(now, from, message, out_);
   carry_out();
 }
 
 void GroupProgram::carry_out() {
-  engine_.send_failure(now(), out_);
+  perform();
   const std::uint16_t port = member().control_port;
   for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, port);
   for (const wire::SenderGroupMessage& m : out_.of_sender_groups) {
@@ -82,21 +83,45 @@ void GroupProgram::carry_out() {
   on_change(now());
 }
 
-mcast::Expected<bool> GroupProgram::connect(const mcast::RemoteEnd& remote) {
+void GroupProgram::perform() {
+  using Kind = mcast::GroupAction::Kind;
+  while (!out_.actions.empty()) {
+    const mcast::GroupAction action = out_.actions.front();
+    out_.actions.erase(out_.actions.begin());
+    switch (action.kind) {
+      case Kind::kConnect:
+        connect(action.remote);
+        engine_.connected(now(), {}, out_);
+        break;
+      case Kind::kStep:
+        take_step(action.step);
+        engine_.stepped(now(), {}, out_);
+        break;
+      case Kind::kPostReceives:
+        post_kept();
+        break;
+      case Kind::kStop:  // all posted requests complete as flushed
+        static_cast<void>(set_state(host_, qpn(), rnic::QpState::kErr));
+        break;
+      case Kind::kCheckHostSync:
+        break;
+    }
+  }
+}
+
+void GroupProgram::connect(const mcast::RemoteEnd& remote) {
   sim::connect(host_, qpn(), remote, timers_);
-  return true;
 }
 
-mcast::Expected<mcast::GroupPort::Psns> GroupProgram::psns() {
+void GroupProgram::read_psns_if_wanted() {
+  if (!sync().wants_psns()) return;
   const rnic::QpAttr pair = require(host_.nic().query_qp(qpn()));
-  return Psns{pair.sq_psn, pair.rq_psn};
+  engine_.on_psns(now(), mcast::PairSync::Psns{pair.sq_psn, pair.rq_psn}, out_);
+  perform();
 }
 
-mcast::Expected<bool> GroupProgram::take_step(mrp::PsnSync::Step, mcast::KeptReceives&) {
+void GroupProgram::take_step(mcast::PairSync::Step) {
   throw std::logic_error("this simulated program can't move its queue pair's PSNs");
 }
-
-// All posted requests complete as flushed.
-void GroupProgram::on_failed() { static_cast<void>(set_state(host_, qpn(), rnic::QpState::kErr)); }
 
 }  // namespace cepheus::sim

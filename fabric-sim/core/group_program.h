@@ -12,7 +12,7 @@
 
 namespace cepheus::sim {
 
-class GroupProgram : public Actor, public DatagramClient, protected mcast::GroupPort {
+class GroupProgram : public Actor, public DatagramClient {
  public:
   struct Config {
     rnic::Qpn qpn;  // in INIT
@@ -24,13 +24,14 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
     wire::Duration sender_lives = wire::times::kSenderLives;
     wire::Duration requests_after = wire::times::kSenderRequests;
     mcast::Presence::Pace presence = {};
+    mrp::Publisher regions{};
   };
 
   GroupProgram(Simulator& simulator, Host& host, const Config& config);
   GroupProgram(const GroupProgram&) = delete;
   GroupProgram& operator=(const GroupProgram&) = delete;
 
-  const mrp::MrpMember& member() const { return engine_.member(); }
+  const mrp::MrpMember& member() const { return group().member(); }
   // Makes this member the leader; throws std::logic_error if the member list is invalid.
   void lead(const mrp::RegistrationConfig& config, const mrp::McstAllocator::Lease& lease,
             std::span<const mrp::MrpMember> members);
@@ -40,7 +41,7 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
   // Ends the group as its leader; takes virtual time until has_left().
   void leave();
   bool has_left() const { return is_leaving_ && engine_.role().has_left(); }
-  bool is_active() const { return engine_.state() == MCAST_GROUP_ACTIVE && !is_leaving_; }
+  bool is_active() const { return group().state() == MCAST_GROUP_ACTIVE && !is_leaving_; }
 
   void on_event(Instant now, std::uint64_t what) override;
   void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override;
@@ -61,33 +62,32 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
   rnic::Qpn qpn() const { return member().qpn; }
   mcast::GroupEngine& engine() { return engine_; }
   const mcast::GroupEngine& engine() const { return engine_; }
+  const mcast::GroupState& group() const { return engine_.group(); }
+  mcast::PairSync& sync() { return engine_.work().sync(); }
+  const mcast::PairSync& sync() const { return group().work().sync(); }
   // Calls of the engine add to this before carry_out().
-  mrp::Outbox& out() { return out_; }
+  mcast::GroupOutput& out() { return out_; }
   void carry_out();
+  // Only the actions.
+  void perform();
+  // If the engine needs the queue pair's PSNs.
+  void read_psns_if_wanted();
   bool is_open() const { return is_open_; }
   // Ignores datagrams and timers from now on.
   void close() { is_open_ = false; }
   // Connects to `remote`, up to RTS.
-  mcast::Expected<bool> connect(const mcast::RemoteEnd& remote) override;
-  void on_failed() override;
+  virtual void connect(const mcast::RemoteEnd& remote);
 
  private:
-  // For programs that have regions or set their PSNs.
-  bool can_receive() const override { return true; }
-  void on_sync_due() override {}  // sending programs call synchronise() instead
-  void on_host_sync() override {}
-  mcast::Expected<Psns> psns() override;
-  mcast::Expected<bool> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
-  bool post_again(mcast::KeptReceives& kept) override { return kept.empty(); }
-  void begin_regions(Instant, const wire::MrpHeader&) override {}
-  bool confirm_regions(Instant, const wire::MrpHeader&) override { return false; }
-  bool are_regions_in_force() const override { return true; }
+  // For programs that set their PSNs.
+  virtual void take_step(mcast::PairSync::Step step);
+  virtual void post_kept() {}
 
   Simulator& simulator_;
   Host& host_;
   const QpTimers timers_;
   mcast::GroupEngine engine_;
-  mrp::Outbox out_;
+  mcast::GroupOutput out_;
   Instant timer_at_ = wire::kNever;
   bool is_leaving_ = false, is_open_ = true;
 };

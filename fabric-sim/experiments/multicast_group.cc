@@ -29,8 +29,8 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
     host.attach(qpn(), *this);
   }
 
-  mcast_status_t status() const { return engine().status(); }
-  std::uint32_t window() const { return engine().window().limit(); }
+  mcast_status_t status() const { return group().status(); }
+  std::uint32_t window() const { return group().work().window().limit(); }
   void post_receive() {
     const auto bytes = static_cast<std::uint32_t>(group_.memory_.size());
     sim::post_receive(host(), qpn(), {0, bytes, lkey_});
@@ -43,7 +43,7 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
   // All pieces of the messages, as the window admits them. Returns their number.
   std::size_t send_in_window(std::uint32_t bytes, std::size_t messages) {
     const std::uint32_t mtu = host().nic().config().max_mtu;
-    const std::uint64_t portion = std::uint64_t{engine().window().portion()} * mtu;
+    const std::uint64_t portion = std::uint64_t{group().work().window().portion()} * mtu;
     for (std::size_t n = 0; n < messages; ++n) {
       for (std::uint64_t rest = bytes; rest > 0;
            rest -= std::min(rest, portion == 0 ? rest : portion)) {
@@ -109,14 +109,14 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
     const std::uint32_t mtu = host().nic().config().max_mtu;
     for (; !pieces_.empty(); pieces_.pop_front()) {
       const std::uint64_t packets = (pieces_.front() + mtu - 1) / mtu;
-      if (!engine().window().admits(packets)) return;
+      if (!group().work().window().admits(packets)) return;
       post_send(pieces_.front());
-      engine().on_send_posted(packets);
+      engine().work().on_send_posted(packets);
       under_way_.push_back(packets);
     }
   }
   void on_piece_sent() {
-    engine().on_send_ended(under_way_.front(), true);
+    engine().work().on_send_ended(under_way_.front(), true);
     under_way_.pop_front();
     post_pieces();
   }

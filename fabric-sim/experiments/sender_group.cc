@@ -29,10 +29,9 @@ class SenderGroup::Receiver final : public GroupProgram {
   MessageSink& sink() { return *sink_; }
 
  private:
-  mcast::Expected<bool> connect(const mcast::RemoteEnd& remote) override {
-    auto connected = GroupProgram::connect(remote);
+  void connect(const mcast::RemoteEnd& remote) override {
+    GroupProgram::connect(remote);
     sink_->begin();
-    return connected;
   }
   void on_change(Instant) override {}
 
@@ -61,8 +60,8 @@ class SenderGroup::Sender final : public GroupProgram {
 
  private:
   void on_change(Instant now) override {
-    if (engine().state() == MCAST_GROUP_FAILED) {
-      throw std::runtime_error("a simulated sender group: " + engine().reason());
+    if (group().state() == MCAST_GROUP_FAILED) {
+      throw std::runtime_error("a simulated sender group: " + group().reason());
     }
     if (is_active()) ready_at_ = std::min(ready_at_, now);
   }

@@ -1,27 +1,26 @@
 #include "libmcast/engine/addressed_role.h"
 
-#include "libmcast/engine/group_engine.h"
 #include "wire/situation.h"
 
 namespace cepheus::mcast {
 
-AddressedRole::AddressedRole(GroupEngine& group)
+AddressedRole::AddressedRole(GroupState& group)
     : group_(group),
-      presence_(group.config().receiver_time_limit, group.member().qpn.value(),
-                group.config().presence) {}
+      presence_(group.settings().receiver_time_limit, group.member().qpn.value(),
+                group.settings().presence) {}
 
 void AddressedRole::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-                               mrp::Outbox& out) {
-  const wire::MrpHeader& header = message.header;
-  if (header.type == wire::MrpType::kConfirm && group_.port().confirm_regions(now, header)) {
-    on_regions_in_force(now, out);
+                               GroupOutput& out) {
+  if (message.header.type == wire::MrpType::kConfirm) {
+    group_.regions().on_confirm(now, message.header);
+    if (group_.regions().is_in_force()) on_regions_in_force(now, out);
   }
   take_in(now, from, message, out);
 }
 
-void AddressedRole::look(wire::Instant now, mrp::Outbox& out) {
+void AddressedRole::look(wire::Instant now, GroupOutput& out) {
   if (group_.state() != MCAST_GROUP_ACTIVE) return;
-  const Flow& flow = group_.flow();
+  const Flow& flow = group_.work().flow();
   switch (presence_.look(now, flow.messages_received, flow.receives_posted > 0)) {
     case Presence::Step::kNone:
       return;
@@ -33,7 +32,8 @@ void AddressedRole::look(wire::Instant now, mrp::Outbox& out) {
   CEPHEUS_SITUATION("no answer comes to a waiting member until it gives up");
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
               requested() + " has not answered for " + milliseconds_text(presence_.limit()) +
-                  ": it has ended, or the path to it is cut; set up again with fresh groups");
+                  ": it has ended, or the path to it is cut; set up again with fresh groups",
+              out);
 }
 
 Expected<void> AddressedRole::check_may_name_regions() const {
@@ -44,8 +44,9 @@ Expected<void> AddressedRole::check_may_name_regions() const {
 }
 
 mcast_status_t AddressedRole::regions_status() const {
+  if (group_.state() == MCAST_GROUP_FAILED) return group_.status();
   const bool is_known = group_.state() != MCAST_GROUP_WAITING;
-  return is_known && group_.port().are_regions_in_force() ? MCAST_OK : MCAST_INPROGRESS;
+  return is_known && group_.regions().is_in_force() ? MCAST_OK : MCAST_INPROGRESS;
 }
 
 }  // namespace cepheus::mcast

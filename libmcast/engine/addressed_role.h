@@ -8,23 +8,21 @@
 
 namespace cepheus::mcast {
 
-class GroupEngine;
-
 class AddressedRole : public Role {
  public:
   wire::Ipv4 address() const override { return mcst_id(); }
   wire::Ipv4 peer() const override { return mcst_id(); }
   void on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-                  mrp::Outbox& out) override;
-  void look(wire::Instant now, mrp::Outbox& out) override;
+                  GroupOutput& out) override;
+  void look(wire::Instant now, GroupOutput& out) override;
   Expected<void> check_may_name_regions() const override;
   mcast_status_t regions_status() const override;
 
  protected:
-  explicit AddressedRole(GroupEngine& group);
+  explicit AddressedRole(GroupState& group);
 
   virtual void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-                       mrp::Outbox& out) = 0;
+                       GroupOutput& out) = 0;
   // The switch knows all regions that this member has published.
   virtual void on_regions_in_force(wire::Instant now, mrp::Outbox& out) = 0;
   // This member waits for data: asks the host `requested()` whether the group still exists.
@@ -32,7 +30,7 @@ class AddressedRole : public Role {
   virtual std::string requested() const = 0;
   void on_answer() { presence_.on_answer(); }  // it has answered
 
-  GroupEngine& group_;
+  GroupState& group_;
 
  private:
   Presence presence_;

@@ -1,5 +1,4 @@
-// Members of a group without queue pairs, on virtual time: the test is their port, and the network
-// between them.
+// Members of a group without queue pairs, on virtual time: the test is the network between them.
 #include "libmcast/engine/group_engine.h"
 
 #include <gmock/gmock.h>
@@ -22,31 +21,40 @@ class TwoMembers : public testing::Test {
  protected:
   mrp::RegistrationConfig config() const {
     mrp::RegistrationConfig c = mrp::test::leader_config();
-    c.host = leader_.engine.member().host;
+    c.host = leader_.group().member().host;
     return c;
   }
   void lead() {
-    const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
+    const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leader_.out);
     ASSERT_TRUE(led) << led.error().text;
   }
   // Delivers all messages and their answers.
   void deliver() {
-    while (!leaders_.messages.empty() || !members_.messages.empty()) {
-      give(leaders_, leader_, member_, members_);
-      give(members_, member_, leader_, leaders_);
+    while (!leader_.out.messages.empty() || !member_.out.messages.empty()) {
+      give(leader_, member_);
+      give(member_, leader_);
     }
   }
-  void give(mrp::Outbox& from, const Member& sender, Member& to, mrp::Outbox& answers) const {
-    const auto messages = std::exchange(from.messages, {});
-    for (const wire::MrpMessage& m : messages) {
-      to.engine.role().on_message(now_, sender.engine.member().host, m, answers);
+  void give(Member& from, Member& to) const {
+    for (const wire::MrpMessage& m : std::exchange(from.out.messages, {})) {
+      to.handle(&GroupEngine::on_message, now_, from.group().member().host, m);
     }
+  }
+  // Its switch confirms the only publication.
+  void confirm_regions(Member& member) {
+    const auto publication = member.engine.regions().take_due(now_);
+    ASSERT_TRUE(publication);
+    wire::MrpMessage m;
+    m.header = publication->header;
+    m.header.type = wire::MrpType::kConfirm;
+    m.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
+    member.handle(&GroupEngine::on_message, now_, mrp::test::kSwitch, m);
   }
   void become_active() {
     lead();
     deliver();
-    ASSERT_EQ(leader_.engine.status(), MCAST_OK);
-    ASSERT_EQ(member_.engine.status(), MCAST_OK);
+    ASSERT_EQ(leader_.group().status(), MCAST_OK);
+    ASSERT_EQ(member_.group().status(), MCAST_OK);
   }
   static std::vector<std::string> types(const mrp::Outbox& out) {
     std::vector<std::string> all;
@@ -57,7 +65,6 @@ class TwoMembers : public testing::Test {
   wire::Instant now_ = kStart;
   const std::vector<mrp::MrpMember> names_ = mrp::test::members(2);
   Member leader_{0}, member_{1};
-  mrp::Outbox leaders_, members_;  // their messages
 };
 
 TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
@@ -65,434 +72,435 @@ TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
   EXPECT_TRUE(leader_.engine.role().is_leader());
   EXPECT_FALSE(member_.engine.role().is_leader());
   for (const Member* each : {&leader_, &member_}) {
-    EXPECT_THAT(each->port.steps, ElementsAre("connect " + kGroup.to_string()));
+    EXPECT_THAT(each->steps, ElementsAre("connect " + kGroup.to_string()));
     EXPECT_EQ(each->engine.role().mcst_id(), kGroup);
-    EXPECT_EQ(each->port.regions_begun, 1);
-    EXPECT_EQ(each->engine.flow().messages_sent + each->engine.flow().messages_received, 0u);
-    EXPECT_EQ(each->engine.flow().sends_outstanding + each->engine.flow().receives_posted, 0u);
-    EXPECT_EQ(each->engine.flow().sends_completed, 0u);
+    const Flow& flow = each->group().work().flow();
+    EXPECT_EQ(flow.messages_sent + flow.messages_received, 0u);
+    EXPECT_EQ(flow.sends_outstanding + flow.receives_posted + flow.sends_completed, 0u);
   }
 }
 
 // Otherwise their portions would differ.
 TEST_F(TwoMembers, BeginWithOneWindowThoughAnotherComesBeforeTheLastConfirm) {
   lead();
-  give(leaders_, leader_, member_, members_);
-  ASSERT_THAT(types(members_), ElementsAre("confirm"));
-  members_.messages[0].path = wire::MrpPath{0, 20};
-  give(members_, member_, leader_, leaders_);
-  ASSERT_THAT(types(leaders_), ElementsAre("connect"));
-  give(leaders_, leader_, member_, members_);
-  give(members_, member_, leader_, leaders_);
-  ASSERT_THAT(types(leaders_), ElementsAre("activate"));
+  give(leader_, member_);
+  ASSERT_THAT(types(member_.out), ElementsAre("confirm"));
+  member_.out.messages[0].path = wire::MrpPath{0, 20};
+  give(member_, leader_);
+  ASSERT_THAT(types(leader_.out), ElementsAre("connect"));
+  give(leader_, member_);
+  give(member_, leader_);
+  ASSERT_THAT(types(leader_.out), ElementsAre("activate"));
   wire::MrpMessage report = mrp::test::of_group(wire::MrpType::kReport);
   report.path = wire::MrpPath{0, 8};
-  leader_.engine.role().on_message(now_, mrp::test::kSwitch, report, leaders_);
+  leader_.handle(&GroupEngine::on_message, now_, mrp::test::kSwitch, report);
   deliver();
-  ASSERT_EQ(leader_.engine.status(), MCAST_OK);
+  ASSERT_EQ(leader_.group().status(), MCAST_OK);
   for (const Member* each : {&leader_, &member_}) {
-    EXPECT_EQ(each->engine.window().portion(), 10u);
-    EXPECT_EQ(each->engine.window().limit(), 8u);
+    EXPECT_EQ(each->group().work().window().portion(), 10u);
+    EXPECT_EQ(each->group().work().window().limit(), 8u);
   }
 }
 
 // RTR waits for the neighbour of the group's address.
 TEST_F(TwoMembers, SendNothingBeforeTheirQueuePairsAreConnected) {
-  leader_.port.is_slow = member_.port.is_slow = true;
+  leader_.is_slow = member_.is_slow = true;
   lead();
-  EXPECT_THAT(types(leaders_), ElementsAre("register"));
-  const auto again = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
+  EXPECT_THAT(types(leader_.out), ElementsAre("register"));
+  const auto again = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leader_.out);
   EXPECT_FALSE(again) << "it leads already";
   deliver();
-  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_REGISTERING);
-  member_.engine.connected(now_, {}, members_);
+  EXPECT_EQ(member_.group().state(), MCAST_GROUP_REGISTERING);
+  member_.handle(&GroupEngine::connected, now_, Expected<void>());
   deliver();
-  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_REGISTERING) << "the leader is not connected";
-  leader_.engine.connected(now_, {}, leaders_);
+  EXPECT_EQ(member_.group().state(), MCAST_GROUP_REGISTERING) << "the leader is not connected";
+  leader_.handle(&GroupEngine::connected, now_, Expected<void>());
   deliver();
-  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
-  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+  EXPECT_EQ(leader_.group().status(), MCAST_OK);
+  EXPECT_EQ(member_.group().status(), MCAST_OK);
 }
 
 TEST_F(TwoMembers, AreCountedByTheirLeader) {
   become_active();
   EXPECT_EQ(leader_.engine.role().member_count(), 2u);
   EXPECT_EQ(member_.engine.role().member_count(), 0u) << "only the leader knows";
-  EXPECT_TRUE(leader_.engine.role().take_registration());
+  EXPECT_TRUE(leader_.engine.take_registration().of_group);
   EXPECT_EQ(leader_.engine.role().member_count(), 0u) << "its registration was taken";
   EXPECT_EQ(leader_.engine.role().mcst_id(), kGroup);
 }
 
 TEST_F(TwoMembers, WaitUntilTheLeadersRegionsAreInForce) {
-  leader_.port.knows_regions = false;
+  leader_.engine.regions().add(now_, {7, 0x77, 0x1000, 64});
   lead();
   deliver();
-  EXPECT_EQ(leader_.engine.status(), MCAST_INPROGRESS);
-  leader_.port.knows_regions = leader_.port.confirms_regions = true;
-  leader_.engine.role().on_message(now_, mrp::test::kSwitch,
-                                   mrp::test::of_group(wire::MrpType::kConfirm), leaders_);
+  EXPECT_EQ(leader_.group().status(), MCAST_INPROGRESS);
+  confirm_regions(leader_);
   deliver();
-  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+  EXPECT_EQ(leader_.group().status(), MCAST_OK);
 }
 
 TEST_F(TwoMembers, WaitUntilAMembersRegionsAreInForce) {
-  member_.port.knows_regions = false;
+  member_.engine.regions().add(now_, {7, 0x77, 0x1000, 64});
   lead();
   deliver();
-  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_REGISTERING);
-  EXPECT_EQ(leader_.engine.status(), MCAST_INPROGRESS);
-  member_.port.knows_regions = member_.port.confirms_regions = true;
-  member_.engine.role().on_message(now_, mrp::test::kSwitch,
-                                   mrp::test::of_group(wire::MrpType::kConfirm), members_);
+  EXPECT_EQ(member_.group().state(), MCAST_GROUP_REGISTERING);
+  EXPECT_EQ(leader_.group().status(), MCAST_INPROGRESS);
+  confirm_regions(member_);
   deliver();
-  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
-  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+  EXPECT_EQ(leader_.group().status(), MCAST_OK);
+  EXPECT_EQ(member_.group().status(), MCAST_OK);
 }
 
 // Any CONFIRM may come meanwhile.
 TEST_F(TwoMembers, AreNotConnectedBeforeTheirQueuePairsAre) {
-  member_.port.is_slow = member_.port.confirms_regions = true;
+  member_.is_slow = true;
   lead();
-  give(leaders_, leader_, member_, members_);
-  give(members_, member_, leader_, leaders_);
-  give(leaders_, leader_, member_, members_);
-  EXPECT_THAT(member_.port.steps, ElementsAre("connect " + kGroup.to_string()));
-  member_.engine.role().on_message(now_, mrp::test::kSwitch,
-                                   mrp::test::of_group(wire::MrpType::kConfirm), members_);
-  EXPECT_THAT(types(members_), IsEmpty());
-  member_.engine.connected(now_, {}, members_);
-  EXPECT_THAT(types(members_), ElementsAre("confirm"));
+  give(leader_, member_);
+  give(member_, leader_);
+  give(leader_, member_);
+  EXPECT_THAT(member_.steps, ElementsAre("connect " + kGroup.to_string()));
+  member_.handle(&GroupEngine::on_message, now_, mrp::test::kSwitch,
+                 mrp::test::of_group(wire::MrpType::kConfirm));
+  EXPECT_THAT(types(member_.out), IsEmpty());
+  member_.handle(&GroupEngine::connected, now_, Expected<void>());
+  EXPECT_THAT(types(member_.out), ElementsAre("confirm"));
 }
 
 TEST_F(TwoMembers, RefuseAnotherLeader) {
   become_active();
   for (Member* each : {&leader_, &member_}) {
-    wire::MrpMessage other = mrp::test::of_group(wire::MrpType::kRegister, {each->engine.member()});
+    wire::MrpMessage other =
+        mrp::test::of_group(wire::MrpType::kRegister, {each->group().member()});
     ++other.header.instance;
-    mrp::Outbox out;
-    each->engine.role().on_message(now_, mrp::test::host(9), other, out);
-    EXPECT_THAT(types(out), ElementsAre("reject"));
+    each->handle(&GroupEngine::on_message, now_, mrp::test::host(9), other);
+    EXPECT_THAT(types(each->out), ElementsAre("reject"));
   }
 }
 
 TEST_F(TwoMembers, WaitForAMemberThatHasNobodyToHandDataTo) {
-  member_.port.has_receiver = false;
+  Member member(1, false, 0, false);
   lead();
-  deliver();
-  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_WAITING);
-  EXPECT_EQ(leader_.engine.status(), MCAST_INPROGRESS);
-  member_.port.has_receiver = true;
+  give(leader_, member);
+  EXPECT_EQ(member.group().state(), MCAST_GROUP_WAITING);
+  EXPECT_THAT(types(member.out), IsEmpty());
+  member.engine.set_can_receive();
   now_ = leader_.engine.role().deadline();
-  leader_.engine.role().on_timer(now_, leaders_);
-  deliver();
-  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+  leader_.handle(&GroupEngine::on_timer, now_);
+  give(leader_, member);
+  EXPECT_THAT(types(member.out), ElementsAre("confirm"));
 }
 
 TEST_F(TwoMembers, FailTogetherIfOneCannotConnect) {
-  member_.port.connects = false;
+  member_.connects = fail(MCAST_ERR_NO_DEVICE, "no route to host");
   lead();
   deliver();
-  EXPECT_EQ(member_.engine.status(), MCAST_ERR_NO_DEVICE);
-  EXPECT_EQ(leader_.engine.status(), MCAST_ERR_REJECTED);
-  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_REGISTRATION);
-  EXPECT_THAT(leader_.port.steps, ElementsAre("connect " + kGroup.to_string(), "failed"));
+  EXPECT_EQ(member_.group().status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_EQ(leader_.group().status(), MCAST_ERR_REJECTED);
+  EXPECT_EQ(leader_.group().cause(), MCAST_CAUSE_REGISTRATION);
+  EXPECT_THAT(leader_.steps, ElementsAre("connect " + kGroup.to_string(), "stop"));
 }
 
 TEST_F(TwoMembers, FailTogetherIfTheLeaderCannotConnect) {
-  leader_.port.connects = false;
+  leader_.connects = fail(MCAST_ERR_NO_DEVICE, "no route to host");
   lead();
   deliver();
-  EXPECT_THAT(leader_.engine.reason(), HasSubstr("no route"));
-  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_FAILED);
+  EXPECT_THAT(leader_.group().reason(), HasSubstr("no route"));
+  EXPECT_EQ(member_.group().state(), MCAST_GROUP_FAILED);
 }
 
 TEST_F(TwoMembers, AreNotConnectedIfTheLeaderWasStoppedBefore) {
   lead();
-  give(leaders_, leader_, member_, members_);
-  leader_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
-  give(members_, member_, leader_, leaders_);
-  EXPECT_THAT(leader_.port.steps, ElementsAre("failed"));
+  give(leader_, member_);
+  leader_.fail(now_, MCAST_CAUSE_STOPPED, "it was stopped");
+  give(member_, leader_);
+  EXPECT_THAT(leader_.steps, ElementsAre("stop"));
 }
 
 TEST_F(TwoMembers, LearnThatPacketsAreTooLongForAPort) {
   become_active();
-  leader_.engine.role().on_message(now_, mrp::test::kSwitch,
-                                   mrp::test::reject(wire::MrpReject::kTooLong, {names_[1]}),
-                                   leaders_);
+  leader_.handle(&GroupEngine::on_message, now_, mrp::test::kSwitch,
+                 mrp::test::reject(wire::MrpReject::kTooLong, {names_[1]}));
   deliver();
   for (const Member* each : {&leader_, &member_}) {
-    EXPECT_EQ(each->engine.status(), MCAST_ERR_FABRIC);
-    EXPECT_THAT(each->engine.reason(), HasSubstr("fit through"));
+    EXPECT_EQ(each->group().status(), MCAST_ERR_FABRIC);
+    EXPECT_THAT(each->group().reason(), HasSubstr("fit through"));
   }
 }
 
 // A receiver sends nothing, so nothing of its own fails when the leader is gone.
 TEST_F(TwoMembers, AreGivenUpByOneThatWaitsForALeaderThatIsGone) {
   become_active();
-  member_.engine.on_receive_posted();
+  member_.engine.work().on_receive_posted();
   unsigned questions = 0;
   const wire::Instant limit = now_ + 20s;
-  for (; now_ < limit && member_.engine.status() == MCAST_OK; now_ += 50ms) {
-    member_.engine.look(now_, members_);
-    questions += static_cast<unsigned>(members_.messages.size());
-    members_.clear();  // lost
+  for (; now_ < limit && member_.group().status() == MCAST_OK; now_ += 50ms) {
+    member_.handle(&GroupEngine::look, now_);
+    questions += static_cast<unsigned>(member_.out.messages.size());
+    member_.out.clear();  // lost
   }
-  EXPECT_EQ(member_.engine.status(), MCAST_ERR_FABRIC);
-  EXPECT_EQ(member_.engine.cause(), MCAST_CAUSE_WATCHDOG);
-  EXPECT_THAT(member_.engine.reason(), HasSubstr("the leader 10.0.0.1 has not answered"));
+  EXPECT_EQ(member_.group().status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(member_.group().cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(member_.group().reason(), HasSubstr("the leader 10.0.0.1 has not answered"));
   EXPECT_GE(questions, 5u);
 }
 
 TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   become_active();
-  member_.engine.on_receive_posted();
+  member_.engine.work().on_receive_posted();
   for (const wire::Instant limit = now_ + 60s; now_ < limit; now_ += 50ms) {
-    member_.engine.look(now_, members_);
+    member_.handle(&GroupEngine::look, now_);
     deliver();
   }
-  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+  EXPECT_EQ(member_.group().status(), MCAST_OK);
 }
 
 TEST_F(TwoMembers, AreNotRequestedFromOneThatPostsNoReceives) {
   become_active();
   for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
-    member_.engine.look(now_, members_);
+    member_.handle(&GroupEngine::look, now_);
   }
-  EXPECT_THAT(types(members_), IsEmpty());
-  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+  EXPECT_THAT(types(member_.out), IsEmpty());
+  EXPECT_EQ(member_.group().status(), MCAST_OK);
 }
 
 TEST_F(TwoMembers, FailIfNoSendCompletesForTheSendersTimeLimit) {
   become_active();
   for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
-    leader_.engine.look(now_, leaders_);
+    leader_.handle(&GroupEngine::look, now_);
   }
-  EXPECT_EQ(leader_.engine.status(), MCAST_OK) << "it sends nothing";
-  leader_.engine.on_send_posted(1);
+  EXPECT_EQ(leader_.group().status(), MCAST_OK) << "it sends nothing";
+  leader_.engine.work().on_send_posted(1);
   leader_.engine.set_watched(false);
   for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
-    leader_.engine.look(now_, leaders_);
+    leader_.handle(&GroupEngine::look, now_);
   }
-  EXPECT_EQ(leader_.engine.status(), MCAST_OK) << "it is not watched";
-  leader_.engine.look(now_, leaders_);
+  EXPECT_EQ(leader_.group().status(), MCAST_OK) << "it is not watched";
+  leader_.handle(&GroupEngine::look, now_);
   leader_.engine.set_watched(true);
   const wire::Instant began = now_;
-  while (leader_.engine.status() == MCAST_OK && now_ < began + 20s) {
+  while (leader_.group().status() == MCAST_OK && now_ < began + 20s) {
     now_ += 50ms;
-    leader_.engine.look(now_, leaders_);
+    leader_.handle(&GroupEngine::look, now_);
   }
   EXPECT_EQ(now_ - began, 8s);
-  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_WATCHDOG);
-  EXPECT_THAT(leader_.engine.reason(), HasSubstr("no send completed for 8000 ms"));
-  EXPECT_EQ(leader_.port.steps.back(), "failed");
-  leader_.engine.drop_work();
-  EXPECT_EQ(leader_.engine.flow().sends_outstanding, 0u);
-  EXPECT_EQ(leader_.engine.flow().receives_posted, 0u);
+  EXPECT_EQ(leader_.group().cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(leader_.group().reason(), HasSubstr("no send completed for 8000 ms"));
+  EXPECT_EQ(leader_.steps.back(), "stop");
+  leader_.engine.work().drop();
+  EXPECT_EQ(leader_.group().work().flow().sends_outstanding, 0u);
+  EXPECT_EQ(leader_.group().work().flow().receives_posted, 0u);
 }
 
 TEST_F(TwoMembers, StandWhileALateMemberAnswersTheSwitch) {
   become_active();
-  leader_.engine.on_send_posted(1);
+  leader_.engine.work().on_send_posted(1);
   const auto look_for = [&](wire::Duration time, bool answers) {
     std::uint32_t answered = 0;
     for (const wire::Instant limit = now_ + time; now_ < limit; now_ += 50ms) {
-      leader_.engine.look(now_, leaders_);
+      leader_.handle(&GroupEngine::look, now_);
       answered += answers ? 1 : 0;
       const mrp::MrpMember late{mrp::test::host(1), wire::Qpn(answered), wire::kMemberLate};
-      leader_.engine.role().on_message(
-          now_, mrp::test::kSwitch, mrp::test::of_group(wire::MrpType::kReport, {late}), leaders_);
+      leader_.handle(&GroupEngine::on_message, now_, mrp::test::kSwitch,
+                     mrp::test::of_group(wire::MrpType::kReport, {late}));
     }
   };
   look_for(20s, true);
-  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+  EXPECT_EQ(leader_.group().status(), MCAST_OK);
   look_for(20s, false);
-  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_EQ(leader_.group().cause(), MCAST_CAUSE_WATCHDOG);
 }
 
 TEST_F(TwoMembers, AreQueriedByTheirLeaderWhileItsSendsDoNotMove) {
   become_active();
-  leader_.engine.on_send_posted(1);
-  leader_.engine.look_for_lagging_members(now_, leaders_);
-  EXPECT_THAT(types(leaders_), IsEmpty());
-  leader_.engine.look_for_lagging_members(now_ + 500ms, leaders_);
-  EXPECT_THAT(types(leaders_), ElementsAre("query"));
+  leader_.engine.work().on_send_posted(1);
+  leader_.handle(&GroupEngine::look_for_lagging_members, now_);
+  EXPECT_THAT(types(leader_.out), IsEmpty());
+  leader_.handle(&GroupEngine::look_for_lagging_members, now_ + 500ms);
+  EXPECT_THAT(types(leader_.out), ElementsAre("query"));
 }
 
 TEST_F(TwoMembers, ComplainOfLaggingMembersOnlyWhileSendsDoNotMove) {
   become_active();
-  member_.engine.on_send_posted(1);
-  member_.engine.look_for_lagging_members(now_, members_);
-  member_.engine.look_for_lagging_members(now_ + 400ms, members_);
-  EXPECT_THAT(types(members_), IsEmpty());
-  member_.engine.on_send_posted(1);
-  member_.engine.look_for_lagging_members(now_ + 600ms, members_);
-  EXPECT_THAT(types(members_), IsEmpty()) << "it has sent more";
-  member_.engine.look_for_lagging_members(now_ + 1100ms, members_);
-  EXPECT_THAT(types(members_), ElementsAre("complain"));
+  member_.engine.work().on_send_posted(1);
+  member_.handle(&GroupEngine::look_for_lagging_members, now_);
+  member_.handle(&GroupEngine::look_for_lagging_members, now_ + 400ms);
+  EXPECT_THAT(types(member_.out), IsEmpty());
+  member_.engine.work().on_send_posted(1);
+  member_.handle(&GroupEngine::look_for_lagging_members, now_ + 600ms);
+  EXPECT_THAT(types(member_.out), IsEmpty()) << "it has sent more";
+  member_.handle(&GroupEngine::look_for_lagging_members, now_ + 1100ms);
+  EXPECT_THAT(types(member_.out), ElementsAre("complain"));
 }
 
 TEST_F(TwoMembers, FailOnceAndNotifyTheOthersOnce) {
   become_active();
-  member_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "first");
-  member_.engine.fail(MCAST_ERR_CANCELED, MCAST_CAUSE_DEVICE, "second");
-  EXPECT_EQ(member_.engine.reason(), "first");
-  member_.engine.send_failure(now_, members_);
-  EXPECT_THAT(types(members_), ElementsAre("reject"));
+  member_.fail(now_, MCAST_CAUSE_STOPPED, "first");
+  member_.fail(now_, MCAST_CAUSE_DEVICE, "second");
+  EXPECT_EQ(member_.group().reason(), "first");
+  EXPECT_THAT(types(member_.out), ElementsAre("reject"));
   deliver();
-  member_.engine.send_failure(now_, members_);
-  EXPECT_THAT(types(members_), IsEmpty());
-  EXPECT_EQ(leader_.engine.status(), MCAST_ERR_FABRIC);
-  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_LEADER);
+  EXPECT_EQ(leader_.group().status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(leader_.group().cause(), MCAST_CAUSE_LEADER);
 }
 
 TEST_F(TwoMembers, RepeatThatTheyFailedWhenThatIsDue) {
   become_active();
-  member_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
-  member_.engine.leave(now_, members_);
-  EXPECT_THAT(types(members_), ElementsAre("reject"));
-  members_.clear();
+  member_.fail(now_, MCAST_CAUSE_STOPPED, "it was stopped");
+  member_.handle(&GroupEngine::leave, now_);
+  EXPECT_THAT(types(member_.out), ElementsAre("reject"));
+  member_.out.clear();
   const wire::Instant due = member_.engine.role().deadline();
-  member_.engine.role().on_timer(due - 1ns, members_);
-  EXPECT_THAT(types(members_), IsEmpty());
-  member_.engine.role().on_timer(due, members_);
-  EXPECT_THAT(types(members_), ElementsAre("reject"));
+  member_.handle(&GroupEngine::on_timer, due - 1ns);
+  EXPECT_THAT(types(member_.out), IsEmpty());
+  member_.handle(&GroupEngine::on_timer, due);
+  EXPECT_THAT(types(member_.out), ElementsAre("reject"));
 }
 
 TEST_F(TwoMembers, EndWhenTheirLeaderLeaves) {
   become_active();
-  member_.engine.leave(now_, members_);
-  EXPECT_THAT(types(members_), IsEmpty()) << "only its leader ends a group";
-  leader_.engine.leave(now_, leaders_);
+  member_.handle(&GroupEngine::leave, now_);
+  EXPECT_THAT(types(member_.out), IsEmpty()) << "only its leader ends a group";
+  leader_.handle(&GroupEngine::leave, now_);
   EXPECT_FALSE(leader_.engine.role().has_left());
   deliver();
   EXPECT_TRUE(leader_.engine.role().has_left());
-  EXPECT_EQ(member_.engine.status(), MCAST_ERR_CANCELED);
+  EXPECT_EQ(member_.group().status(), MCAST_ERR_CANCELED);
 }
 
-// A group with PSNs that switches leave to the hosts.
+// Switches leave the PSNs to the hosts, or not.
+void activate(Member& member, bool host_sync) {
+  for (const auto type :
+       {wire::MrpType::kRegister, wire::MrpType::kConnect, wire::MrpType::kActivate}) {
+    wire::MrpMessage m = mrp::test::of_group(type, {member.group().member()});
+    if (type == wire::MrpType::kRegister && host_sync) m.header.flags = wire::MrpHeader::kHostSync;
+    if (type == wire::MrpType::kConnect) m.path.emplace();
+    member.handle(&GroupEngine::on_message, kStart, mrp::test::host(0), m);
+  }
+  ASSERT_EQ(member.group().status(), MCAST_OK);
+  member.steps.erase(member.steps.begin());  // connect
+}
+
 TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   Member member(1);
-  member.engine.activate(true);
-  EXPECT_TRUE(member.engine.check_psns(1)) << "nothing has been received";
-  member.engine.on_receive_posted();
-  member.port.receive_psn = member.port.receive_psn + 1;
-  member.engine.on_receive_ended(true);
-  const auto again = member.engine.check_psns(1);
+  activate(member, true);
+  EXPECT_TRUE(member.check_send(1)) << "nothing has been received";
+  member.engine.work().on_receive_posted();
+  member.psns.receive = member.psns.receive + 1;
+  member.end_receive();
+  const auto again = member.check_send(1);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().status, MCAST_ERR_AGAIN);
-  member.engine.synchronise();
-  EXPECT_TRUE(member.engine.is_halted());
-  member.engine.synchronise();  // not before all that was posted has come back
-  member.engine.drained();
-  member.engine.synchronise();
-  EXPECT_THAT(member.port.steps,
-              ElementsAre("host-sync", "sync due", "halt", "send at the receive PSN"));
-  EXPECT_TRUE(member.engine.check_psns(1));
-  EXPECT_FALSE(member.engine.is_halted());
+  member.handle(&GroupEngine::synchronise);
+  EXPECT_TRUE(member.sync().is_halted());
+  member.handle(&GroupEngine::synchronise);  // not before all that was posted has come back
+  member.sync().drained();
+  member.handle(&GroupEngine::synchronise);
+  EXPECT_THAT(member.steps, ElementsAre("host-sync", "halt", "send at the receive PSN"));
+  EXPECT_TRUE(member.check_send(1));
+  EXPECT_FALSE(member.sync().is_halted());
 }
 
 TEST(SourceChange, IsDueOnceAllThatTheSourceSentIsAcknowledged) {
-  Member source(0);
-  source.engine.activate(true);
-  source.engine.on_send_posted(3);
-  source.engine.synchronise();
-  EXPECT_THAT(source.port.steps, ElementsAre("host-sync"));
-  source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(3, true);
-  EXPECT_TRUE(source.engine.is_sync_due());
-  source.engine.synchronise();
-  source.engine.drained();
-  source.engine.synchronise();
-  EXPECT_THAT(source.port.steps, ElementsAre("host-sync", "halt", "receive at the send PSN"));
+  Member source(1);
+  activate(source, true);
+  source.engine.work().on_send_posted(3);
+  source.handle(&GroupEngine::synchronise);
+  EXPECT_THAT(source.steps, ElementsAre("host-sync"));
+  source.psns.send = source.psns.send + 3;
+  source.end_send(3);
+  EXPECT_TRUE(source.group().work().is_sync_due());
+  source.handle(&GroupEngine::synchronise);
+  source.sync().drained();
+  source.handle(&GroupEngine::synchronise);
+  EXPECT_THAT(source.steps, ElementsAre("host-sync", "halt", "receive at the send PSN"));
 }
 
 TEST(SourceChange, PostsReceivesAgainInTheirOrder) {
-  Member source(0);
-  source.engine.activate(true);
-  for (int i = 0; i < 2; ++i) source.engine.on_receive_posted();
-  EXPECT_FALSE(source.engine.keeps(1)) << "the queue pair has it";
-  source.engine.on_send_posted(3);
-  source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(3, true);
-  source.engine.synchronise();
-  EXPECT_TRUE(source.engine.keeps(3)) << "it was posted before the flushed ones came back";
-  EXPECT_TRUE(source.engine.keeps_flushed(1));
-  EXPECT_TRUE(source.engine.keeps_flushed(2));
-  source.engine.drained();
-  EXPECT_TRUE(source.engine.keeps(4));
-  source.engine.synchronise();
-  EXPECT_THAT(source.port.steps, ElementsAre("host-sync", "halt", "receive at the send PSN",
-                                             "post 1", "post 2", "post 3", "post 4"));
-  EXPECT_FALSE(source.engine.has_kept());
-  EXPECT_EQ(source.engine.flow().receives_posted, 2u);
+  Member source(1);
+  activate(source, true);
+  for (int i = 0; i < 2; ++i) source.engine.work().on_receive_posted();
+  EXPECT_FALSE(source.sync().keeps(1)) << "the queue pair has it";
+  source.engine.work().on_send_posted(3);
+  source.psns.send = source.psns.send + 3;
+  source.end_send(3);
+  source.handle(&GroupEngine::synchronise);
+  EXPECT_TRUE(source.sync().keeps(3)) << "it was posted before the flushed ones came back";
+  EXPECT_TRUE(source.sync().keeps_flushed(1));
+  EXPECT_TRUE(source.sync().keeps_flushed(2));
+  source.sync().drained();
+  EXPECT_TRUE(source.sync().keeps(4));
+  source.handle(&GroupEngine::synchronise);
+  EXPECT_THAT(source.steps, ElementsAre("host-sync", "halt", "receive at the send PSN", "post 1",
+                                        "post 2", "post 3", "post 4"));
+  EXPECT_FALSE(source.sync().has_kept());
+  EXPECT_EQ(source.group().work().flow().receives_posted, 2u);
 }
 
 // The device takes its time for a step, on another thread.
 TEST(SourceChange, PostsReceivesOfASlowStepBehindTheOthers) {
-  Member source(0);
-  source.engine.activate(true);
-  source.port.is_slow = true;
-  source.engine.on_send_posted(3);
-  source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(3, true);
-  source.engine.synchronise();
-  EXPECT_TRUE(source.engine.keeps_flushed(1));
-  source.engine.drained();
-  EXPECT_FALSE(source.engine.is_sync_due()) << "the halt has not ended";
-  source.engine.stepped({});
-  EXPECT_TRUE(source.engine.is_sync_due());
-  source.engine.synchronise();
-  EXPECT_TRUE(source.engine.keeps(2));
-  EXPECT_EQ(source.engine.check_psns(1).error().status, MCAST_ERR_AGAIN);
-  source.engine.stepped({});
-  EXPECT_THAT(source.port.steps,
-              ElementsAre("host-sync", "halt", "sync due", "receive at the send PSN", "post 1",
-                          "sync due", "post 2"));
-  EXPECT_FALSE(source.engine.is_halted());
-  EXPECT_TRUE(source.engine.check_psns(1));
+  Member source(1);
+  activate(source, true);
+  source.is_slow = true;
+  source.engine.work().on_send_posted(3);
+  source.psns.send = source.psns.send + 3;
+  source.end_send(3);
+  source.handle(&GroupEngine::synchronise);
+  EXPECT_TRUE(source.sync().keeps_flushed(1));
+  source.sync().drained();
+  EXPECT_FALSE(source.group().work().is_sync_due()) << "the halt has not ended";
+  source.handle(&GroupEngine::stepped, kStart, Expected<void>());
+  EXPECT_TRUE(source.group().work().is_sync_due());
+  source.handle(&GroupEngine::synchronise);
+  EXPECT_TRUE(source.sync().keeps(2));
+  EXPECT_EQ(source.check_send(1).error().status, MCAST_ERR_AGAIN);
+  source.handle(&GroupEngine::stepped, kStart, Expected<void>());
+  EXPECT_THAT(source.steps,
+              ElementsAre("host-sync", "halt", "receive at the send PSN", "post 1", "post 2"));
+  EXPECT_FALSE(source.sync().is_halted());
+  EXPECT_TRUE(source.check_send(1));
 }
 
 TEST(SourceChange, IsRefusedWherePsnsStandStillOverAMessage) {
-  Member source(0);
-  source.engine.activate(true);
-  source.engine.on_send_posted(3);
-  source.engine.on_send_ended(3, true);
-  EXPECT_EQ(source.engine.status(), MCAST_ERR_NO_DEVICE);
-  EXPECT_THAT(source.engine.reason(), HasSubstr("PSNs stand still"));
+  Member source(1);
+  activate(source, true);
+  source.engine.work().on_send_posted(3);
+  source.end_send(3);
+  EXPECT_EQ(source.group().status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(source.group().reason(), HasSubstr("PSNs stand still"));
 }
 
 TEST(SourceChange, LeavesAFailedGroupTheReceivesThatItKept) {
-  Member source(0);
-  source.engine.activate(true);
-  source.engine.on_send_posted(3);
-  source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(3, true);
-  source.engine.synchronise();
-  EXPECT_TRUE(source.engine.keeps(8));
-  EXPECT_TRUE(source.engine.keeps_flushed(7));
-  source.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, "the device is gone");
-  EXPECT_FALSE(source.engine.keeps(9));
-  EXPECT_THAT(source.engine.take_kept(), ElementsAre(7u, 8u));
-  EXPECT_FALSE(source.engine.has_kept());
+  Member source(1);
+  activate(source, true);
+  source.engine.work().on_send_posted(3);
+  source.psns.send = source.psns.send + 3;
+  source.end_send(3);
+  source.handle(&GroupEngine::synchronise);
+  EXPECT_TRUE(source.sync().keeps(8));
+  EXPECT_TRUE(source.sync().keeps_flushed(7));
+  source.fail(kStart, MCAST_CAUSE_DEVICE, "the device is gone");
+  EXPECT_FALSE(source.sync().keeps(9));
+  EXPECT_THAT(source.sync().take_kept(), ElementsAre(7u, 8u));
+  EXPECT_FALSE(source.sync().has_kept());
 }
 
 TEST(SourceChange, FailsTheGroupIfThePsnsCannotBeRead) {
   Member member(1);
-  member.engine.activate(true);
-  member.port.has_device = false;
-  EXPECT_FALSE(member.engine.check_psns(1));
-  EXPECT_EQ(member.engine.status(), MCAST_ERR_NO_DEVICE);
-  EXPECT_EQ(member.engine.cause(), MCAST_CAUSE_WORK);
-  EXPECT_EQ(member.engine.reason(), "the device is gone");
+  activate(member, true);
+  member.has_device = false;
+  EXPECT_FALSE(member.check_send(1));
+  EXPECT_EQ(member.group().status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_EQ(member.group().cause(), MCAST_CAUSE_WORK);
+  EXPECT_EQ(member.group().reason(), "the device is gone");
 }
 
 TEST(SourceChange, IsTheSwitchesMatterInOtherGroups) {
   Member member(1);
-  member.engine.activate(false);
-  member.engine.on_receive_posted();
-  member.engine.on_receive_ended(true);
-  EXPECT_TRUE(member.engine.check_psns(1));
-  EXPECT_FALSE(member.engine.is_sync_due());
+  activate(member, false);
+  member.engine.work().on_receive_posted();
+  member.end_receive();
+  EXPECT_TRUE(member.check_send(1));
+  EXPECT_FALSE(member.group().work().is_sync_due());
 }
 
 }  // namespace

@@ -6,8 +6,6 @@
 #include <cassert>
 #include <utility>
 
-#include "libmcast/engine/group_engine.h"
-
 namespace cepheus::mcast {
 
 namespace {
@@ -19,10 +17,10 @@ mrp::RegistrationConfig with_mtu(mrp::RegistrationConfig config, std::uint16_t p
 
 }  // namespace
 
-LeaderRole::LeaderRole(GroupEngine& group, const mrp::RegistrationConfig& config,
+LeaderRole::LeaderRole(GroupState& group, const mrp::RegistrationConfig& config,
                        const mrp::McstAllocator::Lease& lease)
     : AddressedRole(group),
-      registration_(std::make_unique<mrp::Registration>(with_mtu(config, group.config().path_mtu),
+      registration_(std::make_unique<mrp::Registration>(with_mtu(config, group.settings().path_mtu),
                                                         lease.id, lease.epoch)),
       membership_(group.member()) {
   const bool free_to_lead = membership_.lead(lease.id, lease.epoch, config.instance);
@@ -40,10 +38,10 @@ Expected<void> LeaderRole::start(wire::Instant now, std::span<const mrp::MrpMemb
 }
 
 void LeaderRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-                         mrp::Outbox& out) {
-  if (!group_.port().are_regions_in_force()) registration_->hold();  // published since start()
+                         GroupOutput& out) {
+  if (!group_.regions().is_in_force()) registration_->hold();  // published since start()
   registration_->on_message(now, from, message, out);
-  follow(now, out);
+  follow(out);
   if (message.header.type == wire::MrpType::kRegister) {
     membership_.on_message(now, from, message, out);
   }
@@ -53,27 +51,27 @@ void LeaderRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
   release_if_ready(now, out);
 }
 
-void LeaderRole::on_connected(wire::Instant now, bool ok, mrp::Outbox& out) {
+void LeaderRole::on_connected(wire::Instant now, bool ok, GroupOutput& out) {
   is_connected_ = ok;
   release_if_ready(now, out);
 }
 
 void LeaderRole::release_if_ready(wire::Instant now, mrp::Outbox& out) {
-  if (is_connected_ && group_.port().are_regions_in_force()) registration_->release(now, out);
+  if (is_connected_ && group_.regions().is_in_force()) registration_->release(now, out);
 }
 
-void LeaderRole::on_timer(wire::Instant now, mrp::Outbox& out) {
+void LeaderRole::on_timer(wire::Instant now, GroupOutput& out) {
   if (registration_->deadline() > now) return;
   registration_->on_timer(now, out);
-  follow(now, out);
+  follow(out);
 }
 
-void LeaderRole::follow(wire::Instant now, mrp::Outbox& out) {
+void LeaderRole::follow(GroupOutput& out) {
   using State = mrp::Registration::State;
   const mrp::Registration& r = *registration_;
   if (alive_at_ != r.alive_at()) {
     alive_at_ = r.alive_at();
-    group_.reset_watchdog();
+    group_.watchdog().reset();
   }
   if (last_message_at_ != r.last_message_at()) {
     last_message_at_ = r.last_message_at();
@@ -81,14 +79,14 @@ void LeaderRole::follow(wire::Instant now, mrp::Outbox& out) {
   }
   if (r.state() == State::kConnecting && group_.state() == MCAST_GROUP_REGISTERING) {
     if (std::exchange(has_begun_to_connect_, true)) return;
-    group_.connect(now, group_end(r.id(), r.epoch(), r.path().mtu), out);
+    group_.connect(group_end(r.id(), r.epoch(), r.path().mtu), out);
   } else if (r.state() == State::kFailed) {
-    group_.fail_with(r.error(), r.reject_reason());
+    group_.fail_with(r.error(), r.reject_reason(), out);
   } else if (r.state() == State::kActive) {
     if (group_.state() == MCAST_GROUP_REGISTERING) {
-      group_.activate(r.host_sync(), r.first_path());
+      group_.activate(r.host_sync(), r.first_path(), out);
     }
-    group_.renew(r.path());
+    group_.work().renew(r.path().window);
   }
 }
 

@@ -12,7 +12,7 @@ namespace cepheus::mcast {
 class LeaderRole final : public AddressedRole {
  public:
   // The registration of `group` at the leased address, not started yet.
-  LeaderRole(GroupEngine& group, const mrp::RegistrationConfig& config,
+  LeaderRole(GroupState& group, const mrp::RegistrationConfig& config,
              const mrp::McstAllocator::Lease& lease);
 
   Expected<void> start(wire::Instant now, std::span<const mrp::MrpMember> members,
@@ -25,29 +25,27 @@ class LeaderRole final : public AddressedRole {
   std::size_t member_count() const override {
     return registration_ ? registration_->member_count() : 0;
   }
-  void on_timer(wire::Instant now, mrp::Outbox& out) override;
+  void on_timer(wire::Instant now, GroupOutput& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
   void send_request(wire::Instant now, mrp::Outbox& out) override {
     registration_->send_request(now, out);
   }
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
-  void on_connected(wire::Instant now, bool ok, mrp::Outbox& out) override;
+  void on_connected(wire::Instant now, bool ok, GroupOutput& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->unregister(now, out); }
   bool has_left() const override {
     return registration_->state() == mrp::Registration::State::kGone;
   }
-  std::unique_ptr<mrp::Registration> take_registration() override {
-    return std::move(registration_);
-  }
+  Registrations take_registration() override { return {std::move(registration_), nullptr}; }
 
  private:
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-               mrp::Outbox& out) override;
+               GroupOutput& out) override;
   void on_regions_in_force(wire::Instant now, mrp::Outbox& out) override;
   void request_presence(mrp::Outbox& out) const override { registration_->look(out); }
   std::string requested() const override { return "the switch"; }
   void release_if_ready(wire::Instant now, mrp::Outbox& out);
-  void follow(wire::Instant now, mrp::Outbox& out);
+  void follow(GroupOutput& out);
 
   std::unique_ptr<mrp::Registration> registration_;
   mrp::Membership membership_;                                // refuses other leaders

@@ -5,19 +5,18 @@
 #include "libmcast/engine/member_role.h"
 
 #include "libmcast/engine/ending.h"
-#include "libmcast/engine/group_engine.h"
 #include "wire/situation.h"
 
 namespace cepheus::mcast {
 
-MemberRole::MemberRole(GroupEngine& group)
-    : AddressedRole(group), membership_(group.member(), group.config().path_mtu) {}
+MemberRole::MemberRole(GroupState& group)
+    : AddressedRole(group), membership_(group.member(), group.settings().path_mtu) {}
 
 void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-                         mrp::Outbox& out) {
+                         GroupOutput& out) {
   using Task = mrp::Membership::Task;
   // There is no receive callback yet. The leader repeats the unanswered message.
-  if (message.header.type == wire::MrpType::kRegister && !group_.port().can_receive()) return;
+  if (message.header.type == wire::MrpType::kRegister && !group_.can_receive()) return;
   switch (membership_.on_message(now, from, message, out)) {
     case Task::kNone:
       return;
@@ -27,15 +26,15 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
       return connect(now, message.header, out);
     case Task::kActivated:
       if (group_.state() == MCAST_GROUP_REGISTERING) {
-        group_.activate(membership_.host_sync(), membership_.path());
+        group_.activate(membership_.host_sync(), membership_.path(), out);
       }
       return;
     case Task::kRenewed:
       CEPHEUS_SITUATION("a member learns of a new path");
-      return group_.renew(membership_.path());
+      return group_.work().renew(membership_.path().window);
     case Task::kWait:
       CEPHEUS_SITUATION("a member waits for data, and lagging members are alive");
-      group_.reset_watchdog();
+      group_.watchdog().reset();
       return on_answer();
     case Task::kStands:
       return on_answer();
@@ -44,23 +43,22 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
       if (!was_active) CEPHEUS_SITUATION("a group ends at a member before it was active");
       const Ending ending =
           ending_of(was_active, membership_.reject_reason(), membership_.leader());
-      return group_.fail(ending.status, ending.cause, ending.reason);
+      return group_.fail(ending.status, ending.cause, ending.reason, out);
     }
   }
 }
 
-void MemberRole::connect(wire::Instant now, const wire::MrpHeader& header, mrp::Outbox& out) {
+void MemberRole::connect(wire::Instant now, const wire::MrpHeader& header, GroupOutput& out) {
   connect_ = header;
-  if (group_.state() != MCAST_GROUP_REGISTERING) return membership_.connected(now, false, out);
-  group_.connect(now, group_end(membership_.id(), membership_.epoch(), membership_.path().mtu),
-                 out);
+  const RemoteEnd remote = group_end(membership_.id(), membership_.epoch(), membership_.path().mtu);
+  if (!group_.connect(remote, out)) membership_.connected(now, false, out);
 }
 
-void MemberRole::on_connected(wire::Instant now, bool ok, mrp::Outbox& out) {
-  if (ok) group_.port().begin_regions(now, connect_);
+void MemberRole::on_connected(wire::Instant now, bool ok, GroupOutput& out) {
+  if (ok) group_.regions().begin(now, connect_, group_.member());
   // The switch learns the regions first: members may write as soon as they know that the group is
   // active.
-  if (!ok || group_.port().are_regions_in_force()) membership_.connected(now, ok, out);
+  if (!ok || group_.regions().is_in_force()) membership_.connected(now, ok, out);
 }
 
 // This member takes part once its regions can be written to.
@@ -69,7 +67,7 @@ void MemberRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
   if (is_connected) membership_.connected(now, true, out);
 }
 
-void MemberRole::on_timer(wire::Instant now, mrp::Outbox& out) {
+void MemberRole::on_timer(wire::Instant now, GroupOutput& out) {
   if (membership_.deadline() <= now) membership_.on_timer(now, out);
 }
 

@@ -4,17 +4,16 @@
 #include "libmcast/engine/receiver_role.h"
 
 #include "libmcast/engine/ending.h"
-#include "libmcast/engine/group_engine.h"
 #include "wire/situation.h"
 
 namespace cepheus::mcast {
 
 using ReceiverTask = mrp::ReceiverMembership::Task;
 
-ReceiverRole::ReceiverRole(GroupEngine& group)
+ReceiverRole::ReceiverRole(GroupState& group)
     : SenderGroupRole(group),
-      membership_(group.member(), group.config().sender_lives, group.config().path_mtu),
-      silence_(group.config().receiver_time_limit) {}
+      membership_(group.member(), group.settings().sender_lives, group.settings().path_mtu),
+      silence_(group.settings().receiver_time_limit) {}
 
 Expected<void> ReceiverRole::check_may_send() const {
   return fail(
@@ -25,37 +24,33 @@ Expected<void> ReceiverRole::check_may_send() const {
 
 void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
                                            const wire::SenderGroupMessage& message,
-                                           mrp::Outbox& out) {
+                                           GroupOutput& out) {
   switch (membership_.on_message(now, message, out)) {
     case ReceiverTask::kNone:
       return;
     case ReceiverTask::kNamed:
       return group_.take_part();
-    case ReceiverTask::kConnect:
+    case ReceiverTask::kConnect: {
       group_.take_part();
-      return connect(now, out);
+      const RemoteEnd remote{membership_.sender(), membership_.virtual_qpn(),
+                             membership_.start_psn(), membership_.path_mtu()};
+      if (!group_.connect(remote, out)) membership_.connected(false, out);
+      return;
+    }
     case ReceiverTask::kActivated:
-      if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(false);
+      if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(false, {}, out);
       return;
     case ReceiverTask::kEnded: {
       const bool was_active = membership_.state() == mrp::ReceiverMembership::State::kGone;
       if (!was_active) CEPHEUS_SITUATION("a sender group ends at a receiver before it was active");
       const Ending ending =
           ending_of(was_active, membership_.reject_reason(), membership_.sender());
-      return group_.fail(ending.status, ending.cause, ending.reason);
+      return group_.fail(ending.status, ending.cause, ending.reason, out);
     }
   }
 }
 
-void ReceiverRole::connect(wire::Instant now, mrp::Outbox& out) {
-  if (group_.state() != MCAST_GROUP_REGISTERING) return membership_.connected(false, out);
-  group_.connect(now,
-                 {membership_.sender(), membership_.virtual_qpn(), membership_.start_psn(),
-                  membership_.path_mtu()},
-                 out);
-}
-
-void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
+void ReceiverRole::look(wire::Instant now, GroupOutput& out) {
   if (group_.state() == MCAST_GROUP_FAILED) return;
   const bool is_refreshed =
       membership_.is_connected() || membership_.state() == mrp::ReceiverMembership::State::kNamed;
@@ -65,7 +60,8 @@ void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
               "the sender " + membership_.sender().to_string() + " has been silent for " +
                   milliseconds_text(silence_.limit()) +
                   ": it has ended, or has evicted this member, or the path to it is cut; set up "
-                  "again with fresh groups");
+                  "again with fresh groups",
+              out);
 }
 
 void ReceiverRole::send_failure(wire::Instant, const std::string&, mrp::Outbox& out) {

@@ -9,7 +9,7 @@ namespace cepheus::mcast {
 
 class ReceiverRole final : public SenderGroupRole {
  public:
-  explicit ReceiverRole(GroupEngine& group);
+  explicit ReceiverRole(GroupState& group);
 
   bool is_leader() const override { return false; }
   // The sender's, unset while that is not known.
@@ -17,20 +17,18 @@ class ReceiverRole final : public SenderGroupRole {
   wire::Ipv4 peer() const override { return membership_.sender(); }
   std::uint16_t epoch() const override { return membership_.epoch(); }
   void on_sender_group_message(wire::Instant now, wire::Ipv4 from,
-                               const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
-  void on_timer(wire::Instant, mrp::Outbox&) override {}
-  void on_connected(wire::Instant, bool ok, mrp::Outbox& out) override {
+                               const wire::SenderGroupMessage& message, GroupOutput& out) override;
+  void on_timer(wire::Instant, GroupOutput&) override {}
+  void on_connected(wire::Instant, bool ok, GroupOutput& out) override {
     membership_.connected(ok, out);
   }
   wire::Instant deadline() const override { return wire::kNever; }
   void send_request(wire::Instant, mrp::Outbox&) override {}  // it sends nothing
-  void look(wire::Instant now, mrp::Outbox& out) override;
+  void look(wire::Instant now, GroupOutput& out) override;
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   Expected<void> check_may_send() const override;
 
  private:
-  void connect(wire::Instant now, mrp::Outbox& out);
-
   mrp::ReceiverMembership membership_;
   Watchdog silence_;  // no INSTALL comes
 };

@@ -2,15 +2,14 @@
 // group. A group has one role at a time. mcast_group_lead() turns a member into the leader, and a
 // receiver into the sender.
 //
-// A role holds the member's part of registration (controller/). It passes outcomes to its group,
-// and makes no callback. Under the context's state lock.
+// A role holds the member's part of registration (controller/). It passes outcomes to its group.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "controller/sender_registration.h"
-#include "libmcast/engine/failure.h"
+#include "libmcast/engine/group_state.h"
 
 namespace cepheus::mcast {
 
@@ -29,17 +28,17 @@ class Role {
   virtual std::uint16_t epoch() const = 0;
   virtual std::size_t member_count() const { return 0; }  // as the leader knows it; 0 of others
 
-  virtual void on_message(wire::Instant, wire::Ipv4, const wire::MrpMessage&, mrp::Outbox&) {}
+  virtual void on_message(wire::Instant, wire::Ipv4, const wire::MrpMessage&, GroupOutput&) {}
   virtual void on_sender_group_message(wire::Instant, wire::Ipv4, const wire::SenderGroupMessage&,
-                                       mrp::Outbox&) {}
-  virtual void on_timer(wire::Instant now, mrp::Outbox& out) = 0;
+                                       GroupOutput&) {}
+  virtual void on_timer(wire::Instant now, GroupOutput& out) = 0;
   virtual wire::Instant deadline() const = 0;
   // The queue pair has been connected, or could not be and the group has failed.
-  virtual void on_connected(wire::Instant, bool /*ok*/, mrp::Outbox&) {}
+  virtual void on_connected(wire::Instant, bool /*ok*/, GroupOutput&) {}
   // This member's sends do not end: asks for the lagging members.
   virtual void send_request(wire::Instant now, mrp::Outbox& out) = 0;
   // After all that has arrived was taken in: fails the group if the other side is gone.
-  virtual void look(wire::Instant now, mrp::Outbox& out) = 0;
+  virtual void look(wire::Instant now, GroupOutput& out) = 0;
   // The group has failed here because of `reason`: sends that to the others.
   virtual void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) = 0;
 
@@ -57,9 +56,12 @@ class Role {
   // OK: all that was published and revoked is in force.
   virtual mcast_status_t regions_status() const = 0;
 
-  // The leader's half of the registration, which outlives the group: one of the two, or none.
-  virtual std::unique_ptr<mrp::Registration> take_registration() { return nullptr; }
-  virtual std::unique_ptr<mrp::SenderRegistration> take_sender_registration() { return nullptr; }
+  struct Registrations {
+    std::unique_ptr<mrp::Registration> of_group;
+    std::unique_ptr<mrp::SenderRegistration> of_sender_group;
+  };
+  // See GroupEngine.
+  virtual Registrations take_registration() { return {}; }
 };
 
 }  // namespace cepheus::mcast

@@ -1,7 +1,5 @@
 #include "libmcast/engine/sender_group_role.h"
 
-#include "libmcast/engine/group_engine.h"
-
 namespace cepheus::mcast {
 
 Expected<void> SenderGroupRole::check_may_publish() const {

@@ -6,8 +6,6 @@
 
 namespace cepheus::mcast {
 
-class GroupEngine;
-
 class SenderGroupRole : public Role {
  public:
   Expected<void> check_may_publish() const override;
@@ -16,9 +14,9 @@ class SenderGroupRole : public Role {
   mcast_status_t regions_status() const override;
 
  protected:
-  explicit SenderGroupRole(GroupEngine& group) : group_(group) {}
+  explicit SenderGroupRole(GroupState& group) : group_(group) {}
 
-  GroupEngine& group_;
+  GroupState& group_;
 };
 
 }  // namespace cepheus::mcast

@@ -1,5 +1,5 @@
-// Members of a sender group without queue pairs, on virtual time: the test is their port, and the
-// network between them.
+// Members of a sender group without queue pairs, on virtual time: the test is the network between
+// them.
 #include "libmcast/engine/sender_group_role.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 TEST(SenderGroup, LetsItsReceiversNeitherSendNorRevoke) {
   const Member receiver(1, true);
-  EXPECT_TRUE(receiver.engine.is_sender_group());
+  EXPECT_TRUE(receiver.group().settings().is_sender_group);
   EXPECT_FALSE(receiver.engine.role().check_may_send());
   EXPECT_FALSE(receiver.engine.role().check_may_revoke());
   EXPECT_TRUE(receiver.engine.role().check_may_publish()) << "before it is named";
@@ -27,149 +27,145 @@ TEST(SenderGroup, LetsItsReceiversNeitherSendNorRevoke) {
 TEST(SenderGroup, HasALeaderThatSendsAndHasNoAddress) {
   Member sender(0, true);
   mrp::SenderConfig config;
-  config.host = sender.engine.member().host;
+  config.host = sender.group().member().host;
   config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn);
-  mrp::Outbox out;
-  const auto led = sender.engine.lead_as_sender(kStart, config, mrp::test::members(3), {}, out);
+  const auto led =
+      sender.engine.lead_as_sender(kStart, config, mrp::test::members(3), {}, sender.out);
   ASSERT_TRUE(led) << led.error().text;
-  EXPECT_EQ(out.of_sender_groups.size(), 1u);
+  EXPECT_EQ(sender.out.of_sender_groups.size(), 1u);
   EXPECT_TRUE(sender.engine.role().is_leader());
   EXPECT_TRUE(sender.engine.role().check_may_send());
   EXPECT_FALSE(sender.engine.role().check_may_publish()) << "receivers are told with INSTALL";
   EXPECT_TRUE(sender.engine.role().mcst_id().is_unset());
   EXPECT_EQ(sender.engine.role().address(), config.host);
-  EXPECT_THAT(sender.port.steps, IsEmpty()) << "the virtual QPN may be another process's";
+  EXPECT_THAT(sender.steps, IsEmpty()) << "the virtual QPN may be another process's";
 }
 
 // A sender and its one receiver: the test passes on INSTALL and REMOVE as switches do.
 class SenderAndReceiver : public testing::Test {
  protected:
-  Expected<void> lead(Member& sender, mrp::Outbox& out) const {
+  Expected<void> lead(Member& sender) const {
     mrp::SenderConfig config;
-    config.host = sender.engine.member().host;
+    config.host = sender.group().member().host;
     config.instance = mrp::test::kInstance;
     config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn);
-    return sender.engine.lead_as_sender(now_, config, mrp::test::members(2), {}, out);
+    return sender.engine.lead_as_sender(now_, config, mrp::test::members(2), {}, sender.out);
   }
   void lead() {
-    const auto led = lead(sender_, senders_);
+    const auto led = lead(sender_);
     ASSERT_TRUE(led) << led.error().text;
   }
   void deliver() {
-    while (!senders_.of_sender_groups.empty() || !receivers_.of_sender_groups.empty()) {
-      give(senders_, sender_, receiver_, receivers_);
-      give(receivers_, receiver_, sender_, senders_);
+    while (!sender_.out.of_sender_groups.empty() || !receiver_.out.of_sender_groups.empty()) {
+      give(sender_, receiver_);
+      give(receiver_, sender_);
     }
   }
-  void give(mrp::Outbox& from, const Member& sender, Member& to, mrp::Outbox& answers) const {
-    const auto messages = std::exchange(from.of_sender_groups, {});
-    for (const wire::SenderGroupMessage& m : messages) {
-      to.engine.role().on_sender_group_message(now_, sender.engine.member().host, m, answers);
+  void give(Member& from, Member& to) const {
+    for (const wire::SenderGroupMessage& m : std::exchange(from.out.of_sender_groups, {})) {
+      to.handle(&GroupEngine::on_sender_group_message, now_, from.group().member().host, m);
     }
   }
   void become_active() {
     lead();
     deliver();
-    ASSERT_EQ(sender_.engine.status(), MCAST_OK) << sender_.engine.reason();
-    ASSERT_EQ(receiver_.engine.status(), MCAST_OK) << receiver_.engine.reason();
+    ASSERT_EQ(sender_.group().status(), MCAST_OK) << sender_.group().reason();
+    ASSERT_EQ(receiver_.group().status(), MCAST_OK) << receiver_.group().reason();
   }
 
   wire::Instant now_ = kStart;
   Member sender_{0, true, 4096}, receiver_{1, true, 2048};
-  mrp::Outbox senders_, receivers_;  // their messages
 };
 
 TEST_F(SenderAndReceiver, ConnectBeforeTheSenderDoes) {
   become_active();
-  EXPECT_THAT(receiver_.port.steps, ElementsAre("connect 10.0.0.1"));
-  EXPECT_THAT(sender_.port.steps, ElementsAre("connect 10.0.0.2"));
-  EXPECT_EQ(sender_.engine.path_mtu(), 2048u);
-  EXPECT_EQ(receiver_.engine.path_mtu(), 2048u);
+  EXPECT_THAT(receiver_.steps, ElementsAre("connect 10.0.0.1"));
+  EXPECT_THAT(sender_.steps, ElementsAre("connect 10.0.0.2"));
+  EXPECT_EQ(sender_.group().work().path_mtu(), 2048u);
+  EXPECT_EQ(receiver_.group().work().path_mtu(), 2048u);
   EXPECT_EQ(receiver_.engine.role().address(), mrp::test::host(0));
   EXPECT_EQ(receiver_.engine.role().member_count(), 0u);
   EXPECT_EQ(sender_.engine.role().peer(), mrp::test::host(1));
   EXPECT_EQ(sender_.engine.role().member_count(), 2u);
-  EXPECT_TRUE(sender_.engine.role().take_sender_registration());
+  EXPECT_TRUE(sender_.engine.take_registration().of_sender_group);
   EXPECT_EQ(sender_.engine.role().member_count(), 0u);
   EXPECT_EQ(sender_.engine.role().epoch(), 0);
   EXPECT_TRUE(sender_.engine.role().peer().is_unset());
 }
 
 TEST_F(SenderAndReceiver, FailTogetherIfTheReceiverCannotConnect) {
-  receiver_.port.connects = false;
+  receiver_.connects = fail(MCAST_ERR_NO_DEVICE, "no route to host");
   lead();
   deliver();
-  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_NO_DEVICE);
-  EXPECT_EQ(sender_.engine.status(), MCAST_ERR_REJECTED);
-  EXPECT_EQ(sender_.engine.cause(), MCAST_CAUSE_REGISTRATION);
+  EXPECT_EQ(receiver_.group().status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_EQ(sender_.group().status(), MCAST_ERR_REJECTED);
+  EXPECT_EQ(sender_.group().cause(), MCAST_CAUSE_REGISTRATION);
 }
 
 TEST_F(SenderAndReceiver, SendInstallAgainWhenThatIsDue) {
   lead();
-  senders_.clear();  // lost
+  sender_.out.clear();  // lost
   const wire::Instant due = sender_.engine.role().deadline();
-  sender_.engine.role().on_timer(due - 1ns, senders_);
-  EXPECT_THAT(senders_.of_sender_groups, IsEmpty());
-  sender_.engine.role().on_timer(due, senders_);
-  EXPECT_EQ(senders_.of_sender_groups.size(), 1u);
+  sender_.handle(&GroupEngine::on_timer, due - 1ns);
+  EXPECT_THAT(sender_.out.of_sender_groups, IsEmpty());
+  sender_.handle(&GroupEngine::on_timer, due);
+  EXPECT_EQ(sender_.out.of_sender_groups.size(), 1u);
 }
 
 // Before the receiver's queue pair is connected.
 TEST_F(SenderAndReceiver, EndIfTheSenderDiesWhileItMeasures) {
   lead();
-  give(senders_, sender_, receiver_, receivers_);
-  EXPECT_EQ(receiver_.engine.state(), MCAST_GROUP_REGISTERING);
-  EXPECT_THAT(receiver_.port.steps, IsEmpty()) << "the path MTU is unknown";
-  EXPECT_FALSE(lead(receiver_, receivers_)) << "it has a sender";
+  give(sender_, receiver_);
+  EXPECT_EQ(receiver_.group().state(), MCAST_GROUP_REGISTERING);
+  EXPECT_THAT(receiver_.steps, IsEmpty()) << "the path MTU is unknown";
+  EXPECT_FALSE(lead(receiver_)) << "it has a sender";
   for (const wire::Instant limit = now_ + 6s; now_ < limit; now_ += 50ms) {
-    receiver_.engine.look(now_, receivers_);
+    receiver_.handle(&GroupEngine::look, now_);
   }
-  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_FABRIC);
-  EXPECT_EQ(receiver_.engine.cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_EQ(receiver_.group().status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(receiver_.group().cause(), MCAST_CAUSE_WATCHDOG);
 }
 
 TEST_F(SenderAndReceiver, EndIfTheReceiverFailsWhileTheSenderMeasures) {
   lead();
-  give(senders_, sender_, receiver_, receivers_);
-  receivers_.of_sender_groups.clear();  // lost
-  receiver_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
-  receiver_.engine.send_failure(now_, receivers_);
+  give(sender_, receiver_);
+  receiver_.out.of_sender_groups.clear();  // lost
+  receiver_.fail(now_, MCAST_CAUSE_STOPPED, "it was stopped");
   deliver();
-  EXPECT_EQ(sender_.engine.status(), MCAST_ERR_REJECTED);
+  EXPECT_EQ(sender_.group().status(), MCAST_ERR_REJECTED);
 }
 
 TEST_F(SenderAndReceiver, EndWhenTheSenderLeaves) {
   become_active();
-  sender_.engine.leave(now_, senders_);
+  sender_.handle(&GroupEngine::leave, now_);
   EXPECT_FALSE(sender_.engine.role().has_left());
   deliver();
   EXPECT_TRUE(sender_.engine.role().has_left());
-  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_CANCELED);
+  EXPECT_EQ(receiver_.group().status(), MCAST_ERR_CANCELED);
 }
 
 TEST_F(SenderAndReceiver, EndWhenTheReceiverFails) {
   become_active();
-  receiver_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
-  receiver_.engine.send_failure(now_, receivers_);
+  receiver_.fail(now_, MCAST_CAUSE_STOPPED, "it was stopped");
   deliver();
-  EXPECT_EQ(sender_.engine.status(), MCAST_ERR_FABRIC);
-  EXPECT_EQ(sender_.engine.cause(), MCAST_CAUSE_LEADER);
+  EXPECT_EQ(sender_.group().status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(sender_.group().cause(), MCAST_CAUSE_LEADER);
 }
 
 TEST_F(SenderAndReceiver, StandWhileInstallsComeAndAreGivenUpInTheirSilence) {
   become_active();
   for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
-    sender_.engine.role().on_timer(now_, senders_);
+    sender_.handle(&GroupEngine::on_timer, now_);
     deliver();
-    receiver_.engine.look(now_, receivers_);
+    receiver_.handle(&GroupEngine::look, now_);
   }
-  EXPECT_EQ(receiver_.engine.status(), MCAST_OK);
+  EXPECT_EQ(receiver_.group().status(), MCAST_OK);
   for (const wire::Instant limit = now_ + 6s; now_ < limit; now_ += 50ms) {
-    receiver_.engine.look(now_, receivers_);
+    receiver_.handle(&GroupEngine::look, now_);
   }
-  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_FABRIC);
-  EXPECT_EQ(receiver_.engine.cause(), MCAST_CAUSE_WATCHDOG);
-  EXPECT_THAT(receiver_.engine.reason(),
+  EXPECT_EQ(receiver_.group().status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(receiver_.group().cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(receiver_.group().reason(),
               HasSubstr("the sender 10.0.0.1 has been silent for 5000 ms"));
 }
 

@@ -5,23 +5,22 @@
 #include <algorithm>
 #include <vector>
 
-#include "libmcast/engine/group_engine.h"
 #include "wire/situation.h"
 
 namespace cepheus::mcast {
 
 namespace {
 
-mrp::SenderConfig of_its_queue_pair(mrp::SenderConfig config, const GroupEngine& group) {
+mrp::SenderConfig of_its_queue_pair(mrp::SenderConfig config, const GroupState& group) {
   config.qpn = group.member().qpn;
-  config.path_mtu = group.config().path_mtu;
+  config.path_mtu = group.settings().path_mtu;
   config.start = wire::sender_group_start_psn(config.host, config.virtual_qpn);
   return config;
 }
 
 }  // namespace
 
-SenderRole::SenderRole(GroupEngine& group, const mrp::SenderConfig& config)
+SenderRole::SenderRole(GroupState& group, const mrp::SenderConfig& config)
     : SenderGroupRole(group),
       registration_(std::make_unique<mrp::SenderRegistration>(of_its_queue_pair(config, group))) {}
 
@@ -50,38 +49,38 @@ Expected<void> SenderRole::start(wire::Instant now, std::span<const mrp::MrpMemb
 
 void SenderRole::on_sender_group_message(wire::Instant now, wire::Ipv4 from,
                                          const wire::SenderGroupMessage& message,
-                                         mrp::Outbox& out) {
+                                         GroupOutput& out) {
   if (!registration_->is_of_this_group(message)) return;
   registration_->on_message(now, from, message, out);
-  follow(now, out);
+  follow(out);
 }
 
-void SenderRole::on_timer(wire::Instant now, mrp::Outbox& out) {
+void SenderRole::on_timer(wire::Instant now, GroupOutput& out) {
   if (registration_->deadline() > now) return;
   registration_->on_timer(now, out);
-  follow(now, out);
+  follow(out);
 }
 
-void SenderRole::follow(wire::Instant now, mrp::Outbox& out) {
+void SenderRole::follow(GroupOutput& out) {
   using State = mrp::SenderRegistration::State;
   const mrp::SenderRegistration& r = *registration_;
   if (alive_at_ != r.alive_at()) {
     alive_at_ = r.alive_at();
-    group_.reset_watchdog();
+    group_.watchdog().reset();
   }
   if (r.state() == State::kFailed) {
     if (group_.state() == MCAST_GROUP_ACTIVE)
       CEPHEUS_RARE_SITUATION("an active sender group fails at its sender");
-    group_.fail_with(r.error(), r.reject_reason());
+    group_.fail_with(r.error(), r.reject_reason(), out);
   } else if (r.is_active() && group_.state() == MCAST_GROUP_REGISTERING &&
              !group_.is_connecting()) {
     // Not before: the virtual QPN may have been another process's.
-    group_.connect(now, {r.alias(), r.virtual_qpn(), r.start_psn(), r.path_mtu()}, out);
+    group_.connect({r.alias(), r.virtual_qpn(), r.start_psn(), r.path_mtu()}, out);
   }
 }
 
-void SenderRole::on_connected(wire::Instant, bool ok, mrp::Outbox&) {
-  if (ok) group_.activate(false, {0, registration_->window()});
+void SenderRole::on_connected(wire::Instant, bool ok, GroupOutput& out) {
+  if (ok) group_.activate(false, {0, registration_->window()}, out);
 }
 
 void SenderRole::send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {

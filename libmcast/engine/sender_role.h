@@ -11,7 +11,7 @@ namespace cepheus::mcast {
 class SenderRole final : public SenderGroupRole {
  public:
   // The registration of `group`, not started yet; `config` without the queue pair and its first PSN.
-  SenderRole(GroupEngine& group, const mrp::SenderConfig& config);
+  SenderRole(GroupState& group, const mrp::SenderConfig& config);
 
   // `members` and their `regions`, the caller's own among them or not. INVALID: a region of a
   // stranger's.
@@ -27,25 +27,23 @@ class SenderRole final : public SenderGroupRole {
     return registration_ ? registration_->receivers().size() + 1 : 0;
   }
   void on_sender_group_message(wire::Instant now, wire::Ipv4 from,
-                               const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
-  void on_timer(wire::Instant now, mrp::Outbox& out) override;
+                               const wire::SenderGroupMessage& message, GroupOutput& out) override;
+  void on_timer(wire::Instant now, GroupOutput& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
-  void on_connected(wire::Instant, bool ok, mrp::Outbox&) override;
+  void on_connected(wire::Instant, bool ok, GroupOutput& out) override;
   void send_request(wire::Instant now, mrp::Outbox& out) override {
     registration_->send_request(now, out);
   }
-  void look(wire::Instant, mrp::Outbox&) override {}  // a sender does not wait for data
+  void look(wire::Instant, GroupOutput&) override {}  // a sender does not wait for data
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->remove(now, out); }
   bool has_left() const override {
     return registration_->state() == mrp::SenderRegistration::State::kGone;
   }
-  std::unique_ptr<mrp::SenderRegistration> take_sender_registration() override {
-    return std::move(registration_);
-  }
+  Registrations take_registration() override { return {nullptr, std::move(registration_)}; }
 
  private:
-  void follow(wire::Instant now, mrp::Outbox& out);
+  void follow(GroupOutput& out);
 
   std::unique_ptr<mrp::SenderRegistration> registration_;
   wire::Instant alive_at_{};  // as the registration had it at the last look

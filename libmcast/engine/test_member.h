@@ -1,9 +1,8 @@
-// For tests of the engine: a member of a group without a queue pair. The test is its port.
+// For tests of the engine: a member of a group, whose queue pair only notes what is done to it.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "controller/test_network.h"
@@ -11,54 +10,96 @@
 
 namespace cepheus::mcast {
 
-// Stands in for a queue pair, a lane and regions.
-struct FakePort final : GroupPort {
-  bool has_receiver = true, connects = true, knows_regions = true, confirms_regions = false;
-  bool is_slow = false;  // connects and takes steps later: the test tells the engine
-  wire::Psn send_psn, receive_psn;
-  bool has_device = true;
-  int regions_begun = 0;
-  std::vector<std::string> steps;
+struct Member {
+  explicit Member(std::uint32_t number, bool of_sender_group = false, std::uint16_t path_mtu = 0,
+                  bool can_receive = true)
+      : engine({.self = mrp::test::member(number),
+                .path_mtu = path_mtu,
+                .is_sender_group = of_sender_group,
+                .sender_time_limit = std::chrono::seconds(8),
+                .receiver_time_limit = std::chrono::seconds(5),
+                .can_receive = can_receive}) {}
 
-  bool can_receive() const override { return has_receiver; }
-  Expected<bool> connect(const RemoteEnd& remote) override {
-    steps.push_back("connect " + remote.address.to_string());
-    if (!connects) return fail(MCAST_ERR_NO_DEVICE, "no route to host");
-    send_psn = receive_psn = remote.start;
-    return !is_slow;
+  // An event, and the actions that come of it. Messages stay in `out`.
+  template <typename Event, typename... Args>
+  void handle(Event event, const Args&... args) {
+    static_cast<void>((engine.*event)(args..., out));
+    perform();
   }
-  void on_sync_due() override { steps.emplace_back("sync due"); }
-  void on_host_sync() override { steps.emplace_back("host-sync"); }
-  Expected<Psns> psns() override {
-    if (!has_device) return fail(MCAST_ERR_NO_DEVICE, "the device is gone");
-    return Psns{send_psn, receive_psn};
+  void fail(wire::Instant now, mcast_cause_t cause, const std::string& reason) {
+    handle(&GroupEngine::fail, now, MCAST_ERR_FABRIC, cause, reason);
   }
-  Expected<bool> take_step(mrp::PsnSync::Step step, KeptReceives& kept) override {
-    steps.emplace_back(step == mrp::PsnSync::Step::kStop         ? "halt"
-                       : step == mrp::PsnSync::Step::kReceivePsn ? "receive at the send PSN"
-                                                                 : "send at the receive PSN");
-    if (step == mrp::PsnSync::Step::kReceivePsn) receive_psn = send_psn;
-    if (step == mrp::PsnSync::Step::kSendPsn) send_psn = receive_psn;
-    if (step != mrp::PsnSync::Step::kStop) post_again(kept);
-    return !is_slow;
+  void perform() {
+    while (!out.actions.empty()) {
+      const GroupAction action = out.actions.front();
+      out.actions.erase(out.actions.begin());
+      perform(action);
+    }
   }
-  bool post_again(KeptReceives& kept) override {
-    for (const std::uint64_t receive : std::exchange(kept, {})) {
+  void perform(const GroupAction& action) {
+    using Kind = GroupAction::Kind;
+    switch (action.kind) {
+      case Kind::kConnect:
+        steps.push_back("connect " + action.remote.address.to_string());
+        psns = {action.remote.start, action.remote.start};
+        if (!is_slow) engine.connected(mrp::test::kStart, connects, out);
+        return;
+      case Kind::kCheckHostSync:
+        return steps.emplace_back("host-sync"), void();
+      case Kind::kStep:
+        take_step(action.step);
+        if (!is_slow) engine.stepped(mrp::test::kStart, {}, out);
+        return;
+      case Kind::kPostReceives:
+        return post_kept();
+      case Kind::kStop:
+        return steps.emplace_back("stop"), void();
+    }
+  }
+  void take_step(PairSync::Step step) {
+    using Step = PairSync::Step;
+    steps.emplace_back(step == Step::kStop         ? "halt"
+                       : step == Step::kReceivePsn ? "receive at the send PSN"
+                                                   : "send at the receive PSN");
+    if (step == Step::kReceivePsn) psns.receive = psns.send;
+    if (step == Step::kSendPsn) psns.send = psns.receive;
+    if (step != Step::kStop) post_kept();
+  }
+  void post_kept() {
+    for (const std::uint64_t receive : sync().take_kept()) {
       steps.push_back("post " + std::to_string(receive));
     }
-    return true;
   }
-  void on_failed() override { steps.emplace_back("failed"); }
-  void begin_regions(wire::Instant, const wire::MrpHeader&) override { ++regions_begun; }
-  bool confirm_regions(wire::Instant, const wire::MrpHeader&) override { return confirms_regions; }
-  bool are_regions_in_force() const override { return knows_regions; }
+  Expected<void> check_send(std::uint64_t packets) {
+    show_psns();
+    if (const auto stands = group().check_active(); !stands) return stands;
+    return sync().check_send(packets);
+  }
+  void end_send(std::uint64_t packets) {
+    engine.work().on_send_ended(packets, true);
+    show_psns();
+  }
+  void end_receive() {
+    engine.work().on_receive_ended(true);
+    show_psns();
+  }
+  void show_psns() {
+    if (sync().wants_psns()) handle(&GroupEngine::on_psns, mrp::test::kStart, device_psns());
+  }
+  Expected<PairSync::Psns> device_psns() const {
+    if (!has_device) return mcast::fail(MCAST_ERR_NO_DEVICE, "the device is gone");
+    return psns;
+  }
+  const GroupState& group() const { return engine.group(); }
+  PairSync& sync() { return engine.work().sync(); }
+
+  Expected<void> connects;  // the outcome
+  bool is_slow = false;     // connects and takes steps later: the test hands the outcome in
+  bool has_device = true;
+  PairSync::Psns psns;
+  std::vector<std::string> steps;
+  GroupEngine engine;
+  GroupOutput out;
 };
 
-struct Member {
-  explicit Member(std::uint32_t number, bool of_sender_group = false, std::uint16_t path_mtu = 0)
-      : engine(port, {mrp::test::member(number), path_mtu, of_sender_group, std::chrono::seconds(8),
-                      std::chrono::seconds(5)}) {}
-  FakePort port;
-  GroupEngine engine;
-};
 }  // namespace cepheus::mcast
