@@ -79,6 +79,15 @@ struct Outbox {
     messages.clear();
     of_sender_groups.clear();
   }
+  // Clears, and leaves no memory: a large group's REGISTER takes megabytes.
+  void free() {
+    if (messages.capacity() > kKept) messages = {};
+    if (of_sender_groups.capacity() > kKept) of_sender_groups = {};
+    clear();
+  }
+
+ private:
+  static constexpr std::size_t kKept = 2;
 };
 
 // The effect of a lost member on its group.

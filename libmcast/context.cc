@@ -325,8 +325,10 @@ std::size_t Context::poll_completions() {
     const std::uint32_t number = WorkId::unpack(wc.wr_id).group;
     if (group == nullptr || group->number() != number) group = find_group(number);
     if (group == nullptr) continue;  // destroyed meanwhile
-    // The switch has just sent the leader the region's owner.
-    if (wc.status == IBV_WC_REM_ACCESS_ERR) control_plane_.poll(wire::monotonic_now());
+    // The switch may just have sent the reason, which is better than the queue pair's.
+    if (wc.status != IBV_WC_SUCCESS && wc.status != IBV_WC_WR_FLUSH_ERR) {
+      control_plane_.poll(wire::monotonic_now());
+    }
     group->on_completion(wc, events_);
     group->note_sync_due();
   }

@@ -299,7 +299,7 @@ void ControlPlane::send_all(mrp::Outbox& outbox) {
   for (const wire::SenderGroupMessage& m : outbox.of_sender_groups) {
     note(send(mrp::destination(m), std::span(buffer).first(m.emit(buffer))));
   }
-  outbox.clear();
+  outbox.free();  // each group has one
 }
 
 // "No answer" would mislead if no request was sent.

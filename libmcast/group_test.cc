@@ -287,6 +287,18 @@ TEST_F(GroupOverFake, EndsOnTheLeadersUnregisterWithItsReason) {
   }
 }
 
+TEST_F(GroupOverFake, FailsForTheLeadersReasonIfThatHasComeBeforeTheQueuePairs) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op send;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
+  inject(MrpType::kUnregister, static_cast<std::uint16_t>(MrpReject::kPathLost));
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_LEADER);
+  EXPECT_THAT(attr().reason, HasSubstr("take another way if there is one"));
+  EXPECT_THAT(sent(), ElementsAre("confirm unregister 10.0.0.1")) << "the leader knows it";
+}
+
 TEST_F(GroupOverFake, LooksAtControlMessagesAndDeviceEventsInOneCallOfProgressAll) {
   make(MCAST_LANE_BULK);
   become_active();
