@@ -173,7 +173,8 @@ MCAST_API mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_membe
                                           size_t count);
 /* MCAST_INPROGRESS until the outcome is known; then MCAST_OK (data may flow), or the failure.
  * Messages may arrive before that, because members learn the outcome one after the other. If the
- * leader's process dies before the outcome, the others stay MCAST_INPROGRESS: limit the wait. */
+ * leader's process dies before the outcome, members that its REGISTER has reached fail after some
+ * seconds. The others stay MCAST_INPROGRESS: limit the wait. */
 MCAST_API mcast_status_t mcast_group_test(mcast_group_h group);
 MCAST_API mcast_context_h mcast_group_context(mcast_group_h group);
 /* Call it when no member needs the group any more: the leader's call unregisters it. Outstanding
