@@ -1,4 +1,5 @@
-// Broadcasts of one communicator take turns. Each one passes these steps under the guard `busy_`:
+// Broadcasts of one communicator take turns. Each one passes these steps, from the third one on
+// under the guard `busy_`:
 //
 //   served?   is_known_unserved: the ranks' places rule multicast out; look_again() asks anew
 //   earned?   FirstCalls: before enough broadcasts or bytes MPI's own function serves them

@@ -1,8 +1,9 @@
 // The list `watched` has the communicators that Cepheus may serve. One thread at a time works on
 // it. MPI's progress only tries its lock, because it may run inside a call that holds it.
 //
-// Costs are bounded: a call of progress serves those communicators that were called and one more,
-// and a look at freed ones closes 16 at most, every 100 us at most.
+// Costs are bounded: each eighth call of progress serves those communicators that were called and
+// one more; all of them only while a broadcast is in flight. A look at freed ones closes 16 at
+// most, every 100 us at most.
 #include "collectives/communicators.h"
 
 #include <sched.h>

@@ -1,9 +1,9 @@
 // open() tries the devices in the order of their distance to the process's cores (device_choice.h),
 // and takes the first one with a port that can serve. The reasons of the others make up the error,
-// if none does. Wrong options of the user end the search at once.
+// if none does. A path MTU that no device can have ends the search at once.
 //
-// Two functions of the emulated NIC are found by dlsym(): keys of the program's choice, and how
-// late it repeats a packet. Hardware has neither.
+// Functions that only the emulated NIC has are found by dlsym(): keys of the program's choice, how
+// late it repeats a packet, its window, and its last error.
 #include "libmcast/device.h"
 
 #include <dlfcn.h>

@@ -57,7 +57,7 @@ void Agreement::leave(std::uint64_t next_unit, Actions& out) {
     if (requested.unit >= next_unit) return false;
     // A LACK was an answer, too.
     const bool answered = requested_root_ && requested.unit == position_;
-    CEPHEUS_SITUATION("a member ends a unit for which it owes HAVE");
+    CEPHEUS_SITUATION("a member ends a unit that another one has requested");
     if (!answered) send(requested.by, message(Kind::kHave, requested.unit, 0), out);
     return true;
   });

@@ -5,8 +5,8 @@
 //   others   kUnused -> kAnnouncing -> kReady | kFailed
 //
 // Every member takes part even if it has no device, because the leader waits for all records. If
-// the identifier was in use, all start again, four times at most. kClosed: ready, and its session
-// ended.
+// the identifier was in use, all start again, with four attempts at most. kClosed: ready, and its
+// session ended.
 #include "collectives/group/team_lane.h"
 
 #include <arpa/inet.h>

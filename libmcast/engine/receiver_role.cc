@@ -1,6 +1,7 @@
 // ReceiverMembership does the protocol; this connects the queue pair to the sender when the first
-// INSTALL arrives. The sender refreshes INSTALL. If none comes for receiver_time_limit, the group
-// fails here: the sender is gone, has evicted this receiver, or can't be reached.
+// INSTALL with the path MTU arrives. One that measures the way only names this receiver. The sender
+// refreshes INSTALL. If none comes for receiver_time_limit, the group fails here: the sender is
+// gone, has evicted this receiver, or can't be reached.
 #include "libmcast/engine/receiver_role.h"
 
 #include "libmcast/engine/ending.h"

@@ -10,7 +10,7 @@
 //   RNR NAK         goes back, waits for its timer, and then sends one packet as a probe
 //   other NAKs      fail the oldest request
 //
-// PSNs are compared with `una_`: fewer than two windows are in flight, which is far below 2^23.
+// PSNs are compared with `una_`: fewer than two windows are in flight, at most 2^23 packets.
 // What lies outside is counted as stale. Manners (manners.h) are what other makes do differently.
 #include <algorithm>
 #include <array>

@@ -6,7 +6,8 @@
 //   kRecovering  a successor copies every marked chunk from the first member to the others, once
 //                its configuration is on record; then it serves
 //   kServing     a replica that returns gets what it lacks, at copy_rate at most; then it flushes,
-//                and a configuration with it is put on record. One replica at a time
+//                and a configuration with it is put on record. Copies go to several at once; a
+//                configuration admits one
 #include <algorithm>
 
 #include "replica/engine/writer.h"
@@ -106,7 +107,9 @@ void Writer::keep_growing(Instant now, WriterActions& out) {
     Peer& peer = peers_[r];
     if (!peer.is_syncing || !peer.has_todo || !peer.todo.empty()) continue;
     if (ops_.back().state != OpState::kFree && ops_.back().targets.has(r)) continue;
-    if (growing_) CEPHEUS_SITUATION("a second replica waits until the first is in sync");
+    if (growing_ && *growing_ != r) {
+      CEPHEUS_RARE_SITUATION("a second replica waits until the first is in sync");
+    }
     if (!peer.is_flushed) {
       if (is_requested(r, Round::Purpose::kSyncFlush)) continue;
       start_flush_of(now, r, Round::Purpose::kSyncFlush, out);

@@ -8,9 +8,9 @@
 //   kConfig    a configuration is on record once all its members have it
 //   kTrial     a disk that hung answers again
 //
-// A replica is late when one in sync has answered and `disk` has passed since. Then it is evicted.
-// Of one that returns only the flush is given up. Marks are cleared when all replicas are in sync
-// and flushed.
+// A replica is late when one in sync has answered and `disk` has passed since, or as long as that
+// one took, if that is longer. Then it is evicted. Of one that returns a late flush is given up.
+// Marks are cleared when all replicas are in sync and flushed.
 #include <algorithm>
 
 #include "replica/engine/writer.h"

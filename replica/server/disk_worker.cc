@@ -1,6 +1,6 @@
 // Jobs gather while the disk works: the newest record replaces older ones, ranges to flush are
 // joined, and one call of `work` serves all. Results come in order. After the first error no job is
-// done any more, so nothing is answered that may not be durable.
+// reported as done, so nothing is answered that may not be durable.
 #include "replica/server/disk_worker.h"
 
 #include <iterator>

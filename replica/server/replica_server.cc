@@ -2,8 +2,9 @@
 // workers (record, flush, digest), so an answer is sent when its content is durable, and a hanging
 // disk blocks no other peer.
 //
-// Bounds: 64 peers, where a stranger or an observer makes room for a writer; one unread answer a
-// peer; kMostAtDisk requests of a peer that wait for a disk. A peer that is silent for `idle` goes.
+// Bounds: 64 peers, where a stranger or an observer makes way for a newcomer; one unread status or
+// digest a peer; kMostAtDisk requests of a peer that wait for a disk. A peer that is silent for
+// `idle` goes.
 //
 // A failed disk ends the server: no answer may follow a record that was not saved. The next program
 // must know whether this memory is lost, so the record names the boot of the machine.

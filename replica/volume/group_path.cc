@@ -6,7 +6,8 @@
 //   kProbing      a write failed, or the group lost a member: each replica's memory is read
 //   kFailed       the engine gets the suspects: those whose probe has no answer within 400 ms
 //
-// If no replica answers, this host is cut off, and none is a suspect.
+// If no probe is answered, this host is cut off, and none is a suspect. Replicas that don't answer
+// JOIN are suspects, too.
 #include "replica/volume/group_path.h"
 
 #include <mcast/query.h>

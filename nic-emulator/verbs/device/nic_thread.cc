@@ -1,10 +1,11 @@
 // The thread of a LiveNic: it drives the engine when the program does not poll.
 //
-// Driver (live_nic.h) is the thread or the program, each awake or asleep on the port, or nobody. Under
-// the lock the thread moves packets. Without packets it arms the port, and sleeps until one comes,
-// the engine's deadline, or a kick. While the program polls (DrivePolicy), it only looks again after
-// one to four milliseconds. A kick ends that sleep: a completion queue was armed, or the program
-// can't sleep because this thread holds the port.
+// Driver (live_nic.h) is the thread or the program, each awake or asleep on the port, or nobody.
+// Under the lock the thread moves packets. Without packets it arms the port, and sleeps until one
+// comes, the engine's deadline, or a kick. While the program polls (DrivePolicy), it only looks
+// again after one to four milliseconds. A kick ends its sleeps: a completion queue was armed, the
+// program can't sleep because this thread holds the port, packets wait, or the engine's deadline is
+// earlier.
 //
 // Bounds: an exception takes the port down and not the program, and after three the thread ends.
 #include <poll.h>

@@ -3,7 +3,7 @@
 // poll() tries the lock, since another thread that has it makes the same progress. If nothing came,
 // the thread yields, or sleeps on the port: only if the thread of the NIC does not, nothing waits
 // to be sent, and at most until the engine's deadline. A packet that has just arrived prevents that
-// sleep. Policy and last view are of each thread: the first poll after news never sleeps.
+// sleep. Policy and last view are of each thread: a poll after news seldom sleeps.
 #include <algorithm>
 #include <utility>
 

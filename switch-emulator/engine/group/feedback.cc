@@ -1,15 +1,16 @@
 // A path's acknowledgement is cumulative. The least of all paths, Turn::min(), goes to the source
 // as one ACK when it grows. A NAK(e) acknowledges all below e, so it waits in Naks until that is
-// true for all paths; the lowest one goes first, and an ACK that it implies is left out. Congestion
+// true for all paths. Only the lowest goes: the repeat includes the others' packets. An ACK that it
+// implies is left out. Congestion
 // marks and CNPs pass by the group's policy, and fatal NAKs at once: the source's connection has
 // ended.
 //
 // Feedback is about the present turn, or it is dropped and counted: another turn's name, no source,
-// the source's own path, PSNs that were not sent, or less than the path has acknowledged before.
+// the source's own path, PSNs that were not sent, or no more than the path has acknowledged before.
 //
-// What is overdue is requested again (FeedbackTimer), the last ACK of a turn is repeated (LastAcks),
-// and a last source that is not ready makes the new one wait by RNR NAK (docs/protocol.md,
-// "Changing the source").
+// What is overdue is requested again (FeedbackTimer), the last ACK of a turn is repeated
+// (LastAcks), and a last source that is not ready makes the new one wait by RNR NAK
+// (docs/protocol.md, "Changing the source").
 #include "switch-emulator/engine/group/feedback.h"
 
 #include <optional>
@@ -58,7 +59,7 @@ void merge(Call& call, OneSource& group, bool from_slowest,
   } else if (after(turn.min(), turn.acknowledged())) {
     acknowledge_to_source(call, group);
   } else {
-    if (nak) CEPHEUS_SITUATION("a NAK waits for a slower path");
+    if (nak) CEPHEUS_SITUATION("a NAK comes before a slower path's answer");
     call.count(Counter::kFeedbackAbsorbed);
   }
 }

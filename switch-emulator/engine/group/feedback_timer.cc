@@ -1,8 +1,9 @@
 // Each path has an estimate of its round trip (RoundTrip), measured on one packet with AckReq that
 // was not repeated. next() is the earliest time at which a slowest path's answer is overdue, but
 // never before the source could have answered the last feedback. A request doubles the path's wait;
-// progress ends that. Waits are bounded by kLongestSilence, and requests for one packet by
-// Requests::kMost. After a receiver's RNR NAK there are two at most, if the source does not repeat.
+// progress ends that. Waits for the source and for queues are bounded by kLongestSilence, a path's
+// own by six doublings, and requests for one packet by Requests::kMost. After a receiver's RNR NAK
+// there are two at most, if the source does not repeat.
 #include "switch-emulator/engine/group/feedback_timer.h"
 
 #include <algorithm>
@@ -174,7 +175,7 @@ bool FeedbackTimer::may_have_lost_rnr(Instant now, const Turn& turn) const {
 void FeedbackTimer::on_request(Instant now, const Turn& turn) {
   // Nothing tells a lost repeat from a source that is farther away than is known.
   if (turn.naks().is_sent(turn.min() + 1)) {
-    CEPHEUS_SITUATION("a switch requests one packet twice");
+    CEPHEUS_SITUATION("a switch requests a packet after a NAK for it");
     paths_[turn.source()].to_source.back_off();
   }
   last_ = now;

@@ -20,7 +20,7 @@ void Naks::hold(const Nak& nak) {
   std::size_t at = 0;
   while (at < held_ && before(waiting_[at].psn, nak.psn)) ++at;
   if (at < held_ && waiting_[at].psn == nak.psn) {
-    CEPHEUS_SITUATION("two receivers lack the same packet");
+    CEPHEUS_SITUATION("two NAKs are for the same packet");
     return waiting_[at].join(nak);
   }
   if (at == most_held_) {

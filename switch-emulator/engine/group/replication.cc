@@ -1,7 +1,7 @@
 // A packet of the source is admitted (claim.h), placed in the data window, and copied to each path
-// that lacks it. So a repeat goes only where it is missing, and now and then to all switches, which
-// may have lost their own copies' answers. If no path lacks it, the source has lost the ACK and
-// gets it again.
+// that lacks it. So a repeat goes only where it is missing, and now and then to all switches, so
+// that those behind paths that lack nothing do not take the source for silent (turn.h). If no path
+// lacks it, the source has lost the ACK and gets it again.
 //
 // WRITEs are checked at the switch of each host, by the group's mode:
 //
@@ -132,8 +132,7 @@ bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
 std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
                        bool repeat, const Copies& copies) {
   const bool to_all = group.turn.goes_to_all(call.now, call.config.gate_age, repeat);
-  if (repeat && to_all)
-    CEPHEUS_SITUATION("a repeat also goes to switches that have acknowledged it");
+  if (repeat && to_all) CEPHEUS_SITUATION("a repeat goes to all switches");
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];

@@ -7,8 +7,9 @@
 //   kUnsent    is about packets that this switch has not seen
 //
 // A NAK makes the sender go back, so a packet gets one request: receivers whose packet the repeat
-// brings need none, and others wait until all have the packets before theirs. Without an answer the
-// request is repeated, Requests::kMost times at most, after a round trip measured by Karn's rule.
+// brings need none, and others wait until all have the packets before theirs. A packet without an
+// answer is requested, too, Requests::kMost times at most: after some of the longest recent round
+// trips (LongestTrip, measured by Karn's rule), each time twice as many.
 #include "switch-emulator/engine/mcrdma/ack_merge.h"
 
 #include "wire/situation.h"

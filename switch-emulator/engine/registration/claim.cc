@@ -5,7 +5,7 @@
 //   of an earlier turn                 acknowledged again: its sender has lost that ACK
 //   beyond the data window             dropped: forged
 //   behind a newcomer's lost first     one NAK for the first packet (host-sync alone)
-//   of a turn that can't begin yet     dropped: the switch before this one holds it back, too
+//   of a turn that can't begin yet     dropped: its sender repeats it
 //
 // A switch names turns by source and first PSN. A host's packets have no name: with rebasing its
 // own count of packets tells old ones (Rebasing), with host-sync the group's PSN does (HostSync). A

@@ -341,7 +341,7 @@ void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
   const bool is_unregistered = stone != nullptr && !stone->by_switch;
   const bool is_known = groups_.find(request.id()) != nullptr || is_unregistered;
   if (is_known || !call.rules().presence_answer) return;
-  CEPHEUS_SITUATION("a switch that has restarted gets a command for a group");
+  CEPHEUS_SITUATION("a switch gets a command for a group that it has forgotten");
   send_reject(call, request, MrpReject::kIncomplete, {});
 }
 

@@ -127,7 +127,7 @@ bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) 
   const std::size_t at = place_of(named.host, members_.size());
   if (at == members_.size() || members_[at].host != named.host) {
     if (nameless_ == 0 || count_behind(port) == 0) {
-      CEPHEUS_RARE_SITUATION("a CONFIRM names a member that is not behind its port");
+      CEPHEUS_RARE_SITUATION("a CONFIRM names a member that the switch does not know");
       return false;
     }
     add_unsent({named.host, named.qpn, port, 0, true, true, true, host_sync});

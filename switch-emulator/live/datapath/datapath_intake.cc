@@ -3,8 +3,9 @@
 //
 // A host's turn takes frames while it has credit (HostTurn), its uplink is free, and it has not
 // sent too many unanswered frames while others send (UnansweredAccount). Frames that a client
-// leaves behind (left_over) are still sent, but not at the cost of the next client, nor free of the
-// account. A host that breaks the ring's rules is sent away.
+// leaves behind (left_over) are still sent, but not at the cost of the next client. Those beyond a
+// ring, and unanswered ones of a host that must wait, are dropped and counted. A host that breaks
+// the ring's rules is sent away.
 #include <utility>
 
 #include "switch-emulator/live/datapath/datapath.h"

@@ -1,11 +1,11 @@
 // A frame's path into a switch and out of it.
 //
 //   ring or interface -> Transit (the link's time, loss) -> arrive()
-//   enter_switch(): ICRC, capture -> flow control, if any -> put_in(): the engine
+//   enter_switch(): capture, ICRC -> flow control, if any -> put_in(): the engine
 //   dispatch() -> leave_switch(): a queue, or Transit -> arrive() -> hand_over(): a host's ring
 //
-// Payloads that the switch reads are copied first, because their writer may change them. Each copy
-// is charged to the host whose packet caused it.
+// Payloads that the switch reads are copied first, because their writer may change them. Copies
+// of an unanswered frame are charged to the host that sent it.
 #include <algorithm>
 #include <cassert>
 #include <cstring>

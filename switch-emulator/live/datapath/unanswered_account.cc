@@ -1,6 +1,6 @@
 // take() finds an answered frame free (AnsweredFrames) and adds others to `unpaid_`, by their cost.
-// update_account() charges the sum to the budget once a turn. If others send, the host waits until
-// the budget allows more; if none does, its debt is forgiven.
+// update_account() charges the sum to the budget after each unanswered frame and at the turn's end.
+// If others send, the host waits until the budget allows more; if none does, its debt is forgiven.
 #include "switch-emulator/live/datapath/unanswered_account.h"
 
 #include <utility>
