@@ -80,7 +80,7 @@ bool concerns_turn(Call& call, const OneSource& group, const GroupPacket& packet
   }
   const TurnName named{packet.headers.ip.destination,
                        Psn(packet.headers.bth.destination_qp.value())};
-  if (!group.tree.paths[packet.path].is_host && call.rules().named_turns && named != turn.name()) {
+  if (!group.tree.paths[packet.path].is_host && turn.has_names() && named != turn.name()) {
     CEPHEUS_SITUATION("a switch answers another turn than the present one");
     call.count(Counter::kDropFeedbackOtherTurn);
     return false;
@@ -130,7 +130,7 @@ void take_feedback(Call& call, OneSource& group, const GroupPacket& packet) {
   // new source waits and begins again is safe, because the last one acknowledges nothing of this
   // turn. Without the request the new source would time out.
   if (path == turn.previous() && aeth.is_sequence_nak() &&
-      group.numbering.is_of_last_source(call, group, path, psn)) {
+      group.numbering.is_of_last_source(group, path, psn)) {
     CEPHEUS_SITUATION("a last source is not ready for the new one");
     call.count(Counter::kFeedbackTaken);
     turn.await_handover(call.now);

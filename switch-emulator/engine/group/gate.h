@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "net/rules.h"
 #include "switch-emulator/engine/group/group_packet.h"
 #include "switch-emulator/engine/group/held_frames.h"
 
@@ -14,6 +15,12 @@ struct Call;
 class Gate {
  public:
   enum class Kept : std::uint8_t { kYes, kAlready, kNo };
+
+  explicit Gate(const net::Rules& rules = {})
+      : holds_newcomers_(rules.gate), naks_once_(rules.newcomer_nak_once) {}
+
+  // Without it, newcomers begin at once.
+  bool holds_newcomers() const { return holds_newcomers_; }
 
   // A newcomer is here and may not begin yet.
   void on_arrival(Instant now) {
@@ -46,6 +53,8 @@ class Gate {
   // A path was answered NAK, because its first packet was lost; this spends one of its retries.
   void on_nak(PathNo path) { answered_ = nacked_ = path; }
   bool has_nak(PathNo path) const { return path != kNoPath && nacked_ == path; }
+  // The path gets no NAK for its first packet any more.
+  bool spares(PathNo path) const { return naks_once_ && answered_ == path; }
   // Timer code of the next RNR, beginning with `first`: a long wait needs few RNRs.
   std::uint8_t next_timer(std::uint8_t first);
   static constexpr std::uint8_t kLongestTimer = 14;  // 1.28 ms
@@ -70,6 +79,7 @@ class Gate {
   PathNo answered_ = kNoPath;
   PathNo nacked_ = kNoPath;
   std::uint8_t answers_ = 0;
+  bool holds_newcomers_, naks_once_;
   std::optional<Instant> since_;  // start of the old source's silence while a newcomer waits
 };
 

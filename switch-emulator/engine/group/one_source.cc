@@ -12,12 +12,14 @@
 namespace cepheus::fabric {
 namespace {
 
-const Rebasing kRebasing;
-const HostSync kHostSync;
+const Rebasing kRebasing(true), kByPackets(false);
+const HostSync kHostSync(true), kUnready(false);
 
-const Numbering& numbering_of(net::SourceChange how) {
-  if (how == net::SourceChange::kHostSync) return kHostSync;
-  return kRebasing;
+const Numbering& numbering_of(const net::Rules& rules) {
+  if (rules.source_change == net::SourceChange::kHostSync) {
+    return rules.handover_rnr ? kHostSync : kUnready;
+  }
+  return rules.psn_from_state ? kRebasing : kByPackets;
 }
 
 }  // namespace
@@ -28,7 +30,7 @@ std::unique_ptr<Behaviour> make_behaviour(const Group& group, const SwitchConfig
 
 OneSource::OneSource(const Group& group, const SwitchConfig& config)
     : tree(group),
-      numbering(numbering_of(config.rules.source_change)),
+      numbering(numbering_of(config.rules)),
       writes(config.rules.write_mode),
       start(wire::group_start_psn(group.id, group.epoch)),
       turn(start, config.rules),
@@ -144,8 +146,9 @@ Behaviour::Published OneSource::on_publication(Call& call, PathNo path,
   const bool is_served = is_announced ? writes == net::WriteMode::kPerRequest && !has_regions
                                       : writes == net::WriteMode::kRegions || !has_regions;
   if (!is_served) return Published::kNotServed;
-  const auto taken = own_regions().publish(tree.paths[path].port, publication.header.seq,
-                                           publication.list(), call.rules().newest_publication);
+  const auto taken =
+      own_regions(call.rules())
+          .publish(tree.paths[path].port, publication.header.seq, publication.list());
   return taken == Regions::Taken::kTooOld ? Published::kTooOld : Published::kYes;
 }
 
@@ -188,8 +191,8 @@ bool OneSource::jump(std::uint64_t packets) {
   return true;
 }
 
-Regions& OneSource::own_regions() {
-  if (!regions) regions = std::make_unique<Regions>();
+Regions& OneSource::own_regions(const net::Rules& rules) {
+  if (!regions) regions = std::make_unique<Regions>(rules);
   return *regions;
 }
 

@@ -53,7 +53,7 @@ class OneSource final : public Behaviour {
   void arm(const Call& call);
   // Ends the turn, with packets up to the newcomer's first, and begins the newcomer's.
   void begin_turn(const Turn::Newcomer& newcomer);
-  Regions& own_regions();  // creates them if there are none
+  Regions& own_regions(const net::Rules& rules);  // creates them if there are none
   // A packet of the source has been taken; or the source is sent a NAK for a lost one.
   void note_data();
   void note_loss(const Call& call);

@@ -42,8 +42,8 @@ TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
 
 TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
   const std::vector<wire::MrpRegion> one{{1, 11, 0x1000, 64}};
-  served().own_regions().publish(PortId(1), 1, one, true);
-  served().own_regions().publish(PortId(2), 1, one, true);
+  served().own_regions({}).publish(PortId(1), 1, one);
+  served().own_regions({}).publish(PortId(2), 1, one);
   group_.remove_path(call_, Leader(), 1);
   EXPECT_EQ(served().regions->find(PortId(1), 1), nullptr);
   EXPECT_NE(served().regions->find(PortId(2), 1), nullptr);
@@ -64,15 +64,15 @@ TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsConfigured) {
 
 TEST_F(OneSourceTest, KnowsTheFirstPacketThatAHostCanHaveOutstanding) {
   const Psn start = served().start;  // no host has sent yet
-  EXPECT_EQ(Rebasing().first_outstanding(served(), 1, start + 5), start);
-  EXPECT_EQ(HostSync().first_outstanding(served(), 1, start), start);
-  EXPECT_EQ(HostSync().first_outstanding(served(), 1, start + 5), std::nullopt)
+  EXPECT_EQ(Rebasing(true).first_outstanding(served(), 1, start + 5), start);
+  EXPECT_EQ(HostSync(true).first_outstanding(served(), 1, start), start);
+  EXPECT_EQ(HostSync(true).first_outstanding(served(), 1, start + 5), std::nullopt)
       << "only the packet that comes next is certain there";
 }
 
 TEST(Numbering, IsAnnouncedInRegister) {
-  EXPECT_EQ(Rebasing().register_flags(), 0);
-  EXPECT_EQ(HostSync().register_flags(), wire::MrpHeader::kHostSync);
+  EXPECT_EQ(Rebasing(true).register_flags(), 0);
+  EXPECT_EQ(HostSync(true).register_flags(), wire::MrpHeader::kHostSync);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::vector<Regions::Serial>::iterator Regions::serial_of(PortId port) {
 }
 
 Regions::Taken Regions::publish(PortId port, std::uint16_t serial,
-                                std::span<const wire::MrpRegion> regions, bool newest_only) {
+                                std::span<const wire::MrpRegion> regions) {
   const auto known = serial_of(port);
   if (known == serials_.end() || known->port != port) {
     serials_.insert(known, {port, serial});
@@ -28,7 +28,7 @@ Regions::Taken Regions::publish(PortId port, std::uint16_t serial,
       CEPHEUS_SITUATION("a publication comes twice");
       return Taken::kAlready;
     }
-    if (newest_only && !wire::newer_epoch(serial, known->serial)) {
+    if (newest_only_ && !wire::newer_epoch(serial, known->serial)) {
       CEPHEUS_SITUATION("an older publication arrives after a newer one");
       return Taken::kTooOld;
     }
@@ -56,6 +56,13 @@ const Region* Regions::find(PortId port, std::uint32_t number) const {
   const bool is_there =
       at < regions_.size() && regions_[at].port == port && regions_[at].number == number;
   return is_there ? &regions_[at] : nullptr;
+}
+
+const Region* Regions::find_for(PortId port, const wire::Reth& write) const {
+  const Region* const region = find(port, write.rkey);
+  const bool fits =
+      region != nullptr && (!has_bounds_ || region->holds(write.virtual_address, write.dma_length));
+  return fits ? region : nullptr;
 }
 
 std::span<const Region> Regions::of(PortId port) const {

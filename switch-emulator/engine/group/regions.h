@@ -10,6 +10,7 @@
 
 #include "switch-emulator/engine/group/announcements.h"
 #include "switch-emulator/engine/views.h"
+#include "wire/extension_headers.h"
 #include "wire/publication.h"
 
 namespace cepheus::fabric {
@@ -33,16 +34,27 @@ class Regions {
  public:
   enum class Taken : std::uint8_t { kYes, kAlready, kTooOld };
 
+  explicit Regions(const net::Rules& rules = {})
+      : newest_only_(rules.newest_publication),
+        has_bounds_(rules.write_bounds),
+        by_place_(rules.announced_by_psn) {}
+
   // Replaces all regions of the member at `port`; `serial` numbers its publication. Bound of
-  // serials: mrp::Publisher::kMostUnconfirmed. `newest_only`: ignores an older, late one.
-  Taken publish(PortId port, std::uint16_t serial, std::span<const wire::MrpRegion> regions,
-                bool newest_only);
+  // serials: mrp::Publisher::kMostUnconfirmed. An older, late one is ignored.
+  Taken publish(PortId port, std::uint16_t serial, std::span<const wire::MrpRegion> regions);
   void remove(PortId port);
   // Null if the member there has none of that number.
   const Region* find(PortId port, std::uint32_t number) const;
+  // Null also if it does not hold the WRITE.
+  const Region* find_for(PortId port, const wire::Reth& write) const;
   std::span<const Region> of(PortId port) const;
 
-  // For WRITEs that name no regions.
+  // For WRITEs that name no regions. The announcement to the member of the packet at that place in
+  // the turn, null if there is none.
+  const Announced* find_announced(PortId port, std::int64_t place) const {
+    return by_place_ ? announcements_.find(port, place) : announcements_.newest(port);
+  }
+  bool has_bounds() const { return has_bounds_; }  // WRITEs end within them
   Announcements& announcements() { return announcements_; }
   const Announcements& announcements() const { return announcements_; }
 
@@ -71,6 +83,7 @@ class Regions {
   std::size_t place_of(PortId port, std::uint32_t number) const;
   std::vector<Serial>::iterator serial_of(PortId port);
 
+  const bool newest_only_, has_bounds_, by_place_;
   std::vector<Region> regions_;  // by port, then number
   std::vector<Serial> serials_;  // by port
   Announcements announcements_;

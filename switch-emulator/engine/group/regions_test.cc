@@ -24,8 +24,8 @@ TEST(Regions, AreFoundByMemberAndNumber) {
   Regions regions;
   const std::vector<MrpRegion> of_b{{1, 11, 0x1000, 64}, {9, 19, 0x9000, 64}};
   const std::vector<MrpRegion> of_a{{9, 90, 0x5000, 32}};
-  EXPECT_EQ(regions.publish(kPortB, 1, of_b, true), Regions::Taken::kYes);
-  EXPECT_EQ(regions.publish(kPortA, 1, of_a, true), Regions::Taken::kYes);
+  EXPECT_EQ(regions.publish(kPortB, 1, of_b), Regions::Taken::kYes);
+  EXPECT_EQ(regions.publish(kPortA, 1, of_a), Regions::Taken::kYes);
   EXPECT_EQ(regions.find(kPortA, 9)->rkey, 90u);
   EXPECT_EQ(regions.find(kPortB, 9)->rkey, 19u);
   EXPECT_EQ(regions.find(kPortA, 1), nullptr);
@@ -36,12 +36,12 @@ TEST(Regions, AreFoundByMemberAndNumber) {
 TEST(Regions, AreThoseOfTheNewestPublication) {
   Regions regions;
   const std::vector<MrpRegion> old{{1, 11, 0x1000, 64}, {2, 12, 0x2000, 64}}, now{{2, 22, 0, 8}};
-  regions.publish(kPortA, 0xFFFF, old, true);
-  EXPECT_EQ(regions.publish(kPortA, 0, now, true), Regions::Taken::kYes) << "over the wrap";
+  regions.publish(kPortA, 0xFFFF, old);
+  EXPECT_EQ(regions.publish(kPortA, 0, now), Regions::Taken::kYes) << "over the wrap";
   EXPECT_EQ(regions.find(kPortA, 1), nullptr) << "revoked";
   EXPECT_EQ(regions.find(kPortA, 2)->rkey, 22u);
-  EXPECT_EQ(regions.publish(kPortA, 0, now, true), Regions::Taken::kAlready);
-  EXPECT_EQ(regions.publish(kPortA, 0xFFFF, old, true), Regions::Taken::kTooOld);
+  EXPECT_EQ(regions.publish(kPortA, 0, now), Regions::Taken::kAlready);
+  EXPECT_EQ(regions.publish(kPortA, 0xFFFF, old), Regions::Taken::kTooOld);
   EXPECT_EQ(regions.find(kPortA, 1), nullptr) << "a late repeat brings nothing back";
 }
 
@@ -51,7 +51,7 @@ TEST(Regions, TakeAFewBytesBesideTheTable) {
   const std::size_t none = regions.bytes();
   EXPECT_LE(none, 160u);
   const std::vector<MrpRegion> two{{1, 11, 0x1000, 64}, {2, 12, 0x2000, 64}};
-  regions.publish(kPortA, 1, two, true);
+  regions.publish(kPortA, 1, two);
   EXPECT_EQ(regions.bytes(), none + 4 + 2 * 24);
 }
 

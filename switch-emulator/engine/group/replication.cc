@@ -35,31 +35,21 @@ bool lacks(const OneSource& group, PathNo path, Psn psn) {
   return before(group.turn.acked(path), psn);
 }
 
-const Region* region_of(const Call& call, const OneSource& group, PathNo at, const wire::Reth& r) {
-  const PortId port = group.tree.paths[at].port;
-  const Region* const region = group.regions ? group.regions->find(port, r.rkey) : nullptr;
-  const bool is_checked = call.rules().write_bounds;
-  const bool fits =
-      region != nullptr && (!is_checked || region->holds(r.virtual_address, r.dma_length));
-  return fits ? region : nullptr;
+const Region* region_of(const OneSource& group, PathNo at, const wire::Reth& write) {
+  return group.regions ? group.regions->find_for(group.tree.paths[at].port, write) : nullptr;
 }
 
-const Announced* target_of(const Call& call, const OneSource& group, PathNo at, Psn psn) {
+const Announced* target_of(const OneSource& group, PathNo at, Psn psn) {
   if (!group.regions) return nullptr;
-  const PortId port = group.tree.paths[at].port;
-  const Announcements& all = group.regions->announcements();
-  return call.rules().announced_by_psn ? all.find(port, group.turn.place_of(psn))
-                                       : all.newest(port);
+  return group.regions->find_announced(group.tree.paths[at].port, group.turn.place_of(psn));
 }
 
-bool allows(const Call& call, const OneSource& group, const Copies& copies,
-            const GroupPacket& packet, PathNo host, Psn psn) {
+bool allows(const OneSource& group, const Copies& copies, const GroupPacket& packet, PathNo host,
+            Psn psn) {
   const wire::Reth& reth = packet.headers.reth;
-  if (copies.kind == Copies::Kind::kAddressed) {
-    return region_of(call, group, host, reth) != nullptr;
-  }
-  if (!call.rules().write_bounds) return true;
-  const Announced* const target = target_of(call, group, host, psn);
+  if (copies.kind == Copies::Kind::kAddressed) return region_of(group, host, reth) != nullptr;
+  if (group.regions && !group.regions->has_bounds()) return true;
+  const Announced* const target = target_of(group, host, psn);
   // A host that has acknowledged all before it has had its announcement, if there was one.
   return target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
                            : group.turn.acked(host) + 1 != psn;
@@ -68,12 +58,12 @@ bool allows(const Call& call, const OneSource& group, const Copies& copies,
 // The host at this switch that lacks the WRITE's first packet and does not allow it: then none of
 // them gets the packet (refusals.h). Hosts that have it are not checked: their regions may have gone
 // since.
-const Path* refuser_of(const Call& call, const OneSource& group, const Copies& copies,
-                       const GroupPacket& packet, Psn psn) {
+const Path* refuser_of(const OneSource& group, const Copies& copies, const GroupPacket& packet,
+                       Psn psn) {
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
     if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn)) continue;
-    if (!allows(call, group, copies, packet, i, psn)) return &path;
+    if (!allows(group, copies, packet, i, psn)) return &path;
   }
   return nullptr;
 }
@@ -97,7 +87,9 @@ bool announce(Call& call, OneSource& group, PathNo to, const GroupPacket& packet
   const auto target = announcement.find(call.port(port).host).value_or(wire::AnnouncedTarget());
   const Turn& turn = group.turn;
   const Announced noted{turn.place_of(psn) + 1, target.virtual_address, target.length, target.rkey};
-  if (!group.own_regions().announcements().note(port, noted, turn.place_of(turn.acked(to)))) {
+  if (!group.own_regions(call.rules())
+           .announcements()
+           .note(port, noted, turn.place_of(turn.acked(to)))) {
     call.lose(Counter::kDataCopies, Counter::kDropAnnouncementSpace);
     return false;
   }
@@ -109,11 +101,11 @@ bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
   switch (copies.kind) {
     case Copies::Kind::kAddressed:  // has a region, or the packet is refused
       return send_to_memory(call, group, to, packet, psn,
-                            *region_of(call, group, to, packet.headers.reth));
+                            *region_of(group, to, packet.headers.reth));
     case Copies::Kind::kAnnouncing:
       return announce(call, group, to, packet, psn, *copies.announcement);
     case Copies::Kind::kAnnounced:
-      if (const Announced* const target = target_of(call, group, to, psn)) {
+      if (const Announced* const target = target_of(group, to, psn)) {
         return send_to_memory(call, group, to, packet, psn, *target);
       }
       // Its announcement was lost on the way here. No key would make the packet harmless.
@@ -195,7 +187,7 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   group.traffic_class = wire::without_ecn(packet.headers.ip.tos);
   group.evidence[turn.source()].on_packet();
   if (copies.is_checked()) {
-    if (const Path* const refuser = refuser_of(call, group, copies, packet, psn)) {
+    if (const Path* const refuser = refuser_of(group, copies, packet, psn)) {
       CEPHEUS_SITUATION("a WRITE fits no memory that a member has named");
       return refuse_write(call, group, packet, psn, *refuser);
     }
@@ -257,7 +249,7 @@ void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
 
 void try_gate(Call& call, OneSource& group, const Leader& leader) {
   Gate& gate = group.turn.gate();
-  if (!gate_is_open(call, group)) return;
+  if (!group.turn.admits_newcomer()) return;
   CEPHEUS_SITUATION("the gate opens, and holds packets");
   const PathNo path = gate.path();
   // New packets for the gate go into the empty one.

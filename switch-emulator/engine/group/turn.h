@@ -77,16 +77,26 @@ class Turn {
   };
 
   explicit Turn(Psn start, const net::Rules& rules = {})
-      : base_(start), port_base_(start), agg_(start - 1), naks_(rules) {}
+      : has_names_(rules.named_turns),
+        base_(start),
+        port_base_(start),
+        agg_(start - 1),
+        naks_(rules),
+        gate_(rules) {}
 
   // All have all of it, or no host has sent yet: another source may begin. Otherwise a message is on
   // its way, or a member lacks a part of one; if its source has left, only evictions end it.
   bool is_finished() const { return ended_ && !before(min(), sent()); }
+  // A newcomer may begin only after all answers to this turn, including its own. A newcomer that
+  // breaks rule C1 lacks packets that its data would acknowledge, and the old source would complete
+  // a message that one member never got.
+  bool admits_newcomer() const { return is_finished() || !gate_.holds_newcomers(); }
 
   // Path of the source; kNoPath: no host has sent, or the source has left.
   PathNo source() const { return source_; }
   PathNo previous() const { return previous_; }  // source of the turn before
   TurnName name() const { return {source_ip_, base_}; }
+  bool has_names() const { return has_names_; }       // turns have, in packets between switches
   Psn base() const { return base_; }                  // of its first packet
   Psn sent() const { return base_ + (length_ - 1); }  // the highest that was forwarded
   Psn next() const { return base_ + length_; }
@@ -191,6 +201,7 @@ class Turn {
 
   bool ended_ = true;
   bool is_source_host_ = false;
+  bool has_names_;
   std::uint8_t handover_timer_ = 0;
   PathNo source_ = kNoPath;
   PathNo previous_ = kNoPath;

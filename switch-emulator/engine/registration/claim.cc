@@ -124,7 +124,7 @@ Claim claim_named(Call& call, OneSource& group, const GroupPacket& packet) {
   if (before(psn, name.base) || beyond_window(call, name.base, psn)) {
     return drop(call, Counter::kDropDataWindow);
   }
-  if (!gate_is_open(call, group)) return hold_at_gate(call, group, packet, name, name.base);
+  if (!turn.admits_newcomer()) return hold_at_gate(call, group, packet, name, name.base);
   return admit(call, group, packet.path, name.source, name.base, name.base);
 }
 
@@ -136,7 +136,7 @@ Claim nak_first(Call& call, OneSource& group, const GroupPacket& packet, Psn nex
   // Bound: the data window beyond `next`. PSNs below `next` belong to an older turn (begins_after).
   const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
                            !beyond_window(call, next, packet.psn());
-  const bool is_answered = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
+  const bool is_answered = turn.gate().spares(packet.path);
   if (is_newcomer && is_answered)
     CEPHEUS_SITUATION("a newcomer with a lost first packet has had its NAK");
   if (!is_newcomer || is_answered) return drop(call, Counter::kDropConflict);
@@ -172,7 +172,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
         before(turn.acked(packet.path), turn.sent())) {
       acknowledge_by_sending(call, group, packet.path);
     }
-    if (!gate_is_open(call, group)) {
+    if (!turn.admits_newcomer()) {
       return hold_at_gate(call, group, packet, name_of(packet), next);
     }
   }
@@ -191,7 +191,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
 Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet) {
   Turn& turn = group.turn;
   const bool is_host = group.tree.paths[packet.path].is_host;
-  const bool is_named = !is_host && call.rules().named_turns;
+  const bool is_named = !is_host && turn.has_names();
   if (packet.path == turn.source() && (!is_named || name_of(packet) == turn.name())) {
     if (!is_host && !is_named) turn.pass_to(packet.headers.ip.source);
     return Claim::kCurrent;
@@ -201,10 +201,6 @@ Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet) {
                  : claim_synchronised(call, group, packet);
 }
 
-bool gate_is_open(const Call& call, const OneSource& group) {
-  return !call.rules().gate || group.turn.is_finished();
-}
-
 void empty_gate(Call& call, OneSource& group, PortId port) {
   call.counters.add(port, Counter::kGateEmptied, group.turn.gate().drop(call.held));
 }
@@ -212,13 +208,13 @@ void empty_gate(Call& call, OneSource& group, PortId port) {
 Claim Rebasing::claim(Call& call, OneSource& group, const GroupPacket& packet) const {
   const Path& path = group.tree.paths[packet.path];
   const Psn psn = packet.psn();
-  const Psn first = call.rules().psn_from_state ? group.start + group.turn.turns(packet.path) : psn;
+  const Psn first = knows_first_ ? group.start + group.turn.turns(packet.path) : psn;
   // Bound: a host has fewer than 2^23 packets outstanding (IBTA 9.7.2), and its old duplicates are
   // at most that many of its own packets older.
   const bool old = before(psn, first);
   if (old && call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
   if (beyond_window(call, first, psn)) return drop(call, Counter::kDropDataWindow);
-  if (!old && !gate_is_open(call, group)) return hold_at_gate(call, group, packet, {}, first);
+  if (!old && !group.turn.admits_newcomer()) return hold_at_gate(call, group, packet, {}, first);
   return admit(call, group, packet.path, call.port(path.port).host, group.turn.next(), first);
 }
 
@@ -243,10 +239,8 @@ std::optional<Psn> HostSync::first_outstanding(const OneSource& group, PathNo /*
 // Until it has set its queue pair's PSN through RESET it sends one NAK for its own packets, and is
 // then silent. Bound: a host sends at most 2^22 packets before it sets its PSN
 // (mrp::PsnSync::kMostSent), so its NAK is that near below the base.
-bool HostSync::is_of_last_source(const Call& call, const OneSource& group, PathNo path,
-                                 Psn psn) const {
-  const Path& from = group.tree.paths[path];
-  return call.rules().handover_rnr && from.is_host && before(psn, group.turn.base()) &&
+bool HostSync::is_of_last_source(const OneSource& group, PathNo path, Psn psn) const {
+  return waits_ && group.tree.paths[path].is_host && before(psn, group.turn.base()) &&
          group.turn.acked(path) == group.turn.base() - 1;
 }
 

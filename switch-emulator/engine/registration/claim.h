@@ -24,11 +24,6 @@ enum class Claim : std::uint8_t {
 // Finds the turn of `packet`; admits a newcomer if the gate is open.
 Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet);
 
-// Whether a newcomer may begin. With the rule on, only after all answers to the last turn,
-// including the newcomer's own. A newcomer that breaks rule C1 lacks packets that its data would
-// acknowledge, and the old source would complete a message that one member never got.
-bool gate_is_open(const Call& call, const OneSource& group);
-
 // Drops the frames that the gate holds, which arrived by `port`.
 void empty_gate(Call& call, OneSource& group, PortId port);
 
@@ -52,42 +47,48 @@ class Numbering {
                                                Psn psn) const = 0;
   // Whether a sequence NAK for `psn`, the group's, shows that the last turn's source has not set its
   // PSNs yet. Precondition: `path` is that source's.
-  virtual bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
-                                 Psn psn) const = 0;
+  virtual bool is_of_last_source(const OneSource& group, PathNo path, Psn psn) const = 0;
 };
 
 // "rebase": a host counts its own packets only, and the switch knows the difference (T).
 class Rebasing final : public Numbering {
  public:
+  // `knows_first`: by T; else a newcomer's first packet to arrive is taken for its first.
+  explicit Rebasing(bool knows_first) : knows_first_(knows_first) {}
+
   const char* name() const override { return "rebase"; }
   std::uint16_t register_flags() const override { return 0; }
   bool counts_turns() const override { return true; }
   std::uint32_t msn(const OneSource& group, PathNo path, std::uint32_t messages) const override;
   Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
   std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
-  bool is_of_last_source(const Call&, const OneSource&, PathNo, Psn) const override {
-    return false;
-  }
+  bool is_of_last_source(const OneSource&, PathNo, Psn) const override { return false; }
+
+ private:
+  const bool knows_first_;
 };
 
 // "host-sync": hosts set their PSNs to the group's between turns (paper III-E). PSNs are the same on
 // both sides of a port.
 class HostSync final : public Numbering {
  public:
+  // `waits`: a newcomer does, for a last source that has not set its PSNs.
+  explicit HostSync(bool waits) : waits_(waits) {}
+
   const char* name() const override { return "host-sync"; }
   std::uint16_t register_flags() const override { return wire::MrpHeader::kHostSync; }
   bool counts_turns() const override { return false; }
   std::uint32_t msn(const OneSource&, PathNo, std::uint32_t) const override { return kAheadOfAll; }
   Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
   std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
-  bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
-                         Psn psn) const override;
+  bool is_of_last_source(const OneSource& group, PathNo path, Psn psn) const override;
 
  private:
   // A NIC counts its messages from RESET on, which no switch sees. It has sent at most 2^22 packets
   // since (mrp::PsnSync::kMostSent): so this MSN is ahead of its count, and the PSN alone limits what
   // completes.
   static constexpr std::uint32_t kAheadOfAll = (1 << 23) - 1;
+  const bool waits_;
 };
 
 }  // namespace cepheus::fabric
