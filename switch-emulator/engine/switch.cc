@@ -44,7 +44,6 @@ struct Switch::State {
   }
   void on_frame(Call& call, const Frame& frame);
   void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
-  GroupEntry* find_active(Call& call, McstId id);
   bool take_by_order(Call& call, const Group& group, const wire::RoceHeaders& headers);
   void take_trunks(Call& call);
 
@@ -144,21 +143,6 @@ void Switch::State::take_trunks(Call& call) {
   senders.on_routes_changed(call);
 }
 
-// The entry of a group with active data; null and counted if there is none.
-GroupEntry* Switch::State::find_active(Call& call, McstId id) {
-  GroupEntry* entry = groups.find(id);
-  if (entry == nullptr) {
-    call.count(groups.find_tombstone(id) != nullptr ? Counter::kDropTombstone
-                                                    : Counter::kDropUnknownGroup);
-    return nullptr;
-  }
-  if (!entry->is_active) {
-    call.count(Counter::kDropNotActive);
-    return nullptr;
-  }
-  return entry;
-}
-
 // Counts the packet for the leader's report, and samples the members' rings. True: the leader has
 // ordered its drop. Precondition: call.order.
 bool Switch::State::take_by_order(Call& call, const Group& group,
@@ -182,8 +166,12 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const auto headers = wire::RoceHeaders::parse(frame, outer);
   if (!headers) return call.count(Counter::kDropMalformed);
   if (config.check_icrc && !wire::check_icrc(frame)) return call.count(Counter::kDropCorrupt);
-  GroupEntry* entry = find_active(call, id);
-  if (entry == nullptr) return;
+  GroupEntry* const entry = groups.find(id);
+  if (entry == nullptr) {
+    const bool has_ended = groups.find_tombstone(id) != nullptr;
+    return call.count(has_ended ? Counter::kDropTombstone : Counter::kDropUnknownGroup);
+  }
+  if (!entry->is_active) return call.count(Counter::kDropNotActive);
   Group& group = entry->table.group;
   const PathNo path = group.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);

@@ -72,10 +72,6 @@ void OneSource::arm(const Call& call) {
   set_deadline(std::min(deadline(), last_acks->next()));
 }
 
-void OneSource::note_data() {
-  if (loss_window.on_data(static_cast<std::uint32_t>(stats.data_packets))) note_window_change();
-}
-
 void OneSource::note_loss(const Call& call) {
   if (!call.rules().window_after_loss) return;
   if (!loss_window.on_loss(static_cast<std::uint32_t>(stats.data_packets))) return;

@@ -54,9 +54,8 @@ class OneSource final : public Behaviour {
   // Ends the turn, with packets up to the newcomer's first, and begins the newcomer's.
   void begin_turn(const Turn::Newcomer& newcomer);
   Regions& own_regions(const net::Rules& rules);  // creates them if there are none
-  // A packet of the source has been taken; or the source is sent a NAK for a lost one.
-  void note_data();
-  void note_loss(const Call& call);
+  void note_loss(const Call& call);               // the source is sent a NAK for a lost packet
+  using Behaviour::note_window_change;
 
   const Group& tree;
   const Numbering& numbering;   // numbering of hosts' PSNs

@@ -200,7 +200,8 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   call.count(Counter::kDataTaken);
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
-  group.note_data();
+  const auto taken = static_cast<std::uint32_t>(group.stats.data_packets);
+  if (group.loss_window.on_data(taken)) group.note_window_change();
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
   const auto repeat = turn.naks().on_data(call.now, psn);
