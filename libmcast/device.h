@@ -80,7 +80,7 @@ class Device {
   std::uint8_t port() const { return port_; }
   int gid_index() const { return gid_.index; }
   const Gid& gid() const { return gid_; }
-  std::uint32_t path_mtu() const;  // bytes; queries the port, whose MTU may have changed
+  std::uint32_t path_mtu() const;  // bytes; queries the port: its MTU may have changed
   const PacketMarks& marks() const { return marks_; }
   std::size_t max_message() const { return max_message_; }                // bytes
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue

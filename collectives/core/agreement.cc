@@ -182,7 +182,7 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
     return;
   }
   if (has_failed()) {
-    CEPHEUS_RARE_SITUATION("WAITING comes to a root whose group has failed");
+    CEPHEUS_RARE_SITUATION("WAITING comes to a root after its group failed");
     send(from, message(Kind::kFailed, kNoUnit, 0), out);
   } else {
     out.push_back({Action::Kind::kSendDelivered, from, message(Kind::kWaiting, unit, 0)});

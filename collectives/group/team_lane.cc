@@ -99,7 +99,7 @@ void TeamLane::make_group(MemberRecord& record) {
   record.fingerprint = parameters().fingerprint();
   record.lane = kind_;
   if (!refusal_.empty()) {
-    CEPHEUS_SITUATION("a member whose session has failed refuses a new lane");
+    CEPHEUS_SITUATION("a member refuses a new lane after its session failed");
     record.status = kRefused;
     snprintf(record.reason, sizeof record.reason, "%s", refusal_.c_str());
     return;
@@ -212,7 +212,7 @@ void TeamLane::finish() {
       portion_ = attr.portion;
     // Without a group this member's session has failed meanwhile.
     if (channel_ == nullptr)
-      CEPHEUS_RARE_SITUATION("a lane is ready at a member whose session has failed");
+      CEPHEUS_RARE_SITUATION("a lane is ready at a member after its session failed");
     return set_state(channel_ != nullptr ? State::kReady : State::kClosed);
   }
   destroy();
