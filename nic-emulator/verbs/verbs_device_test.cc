@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 
+#include "nic-emulator/verbs/device/own_manners.h"
 #include "nic-emulator/verbs/test_endpoint.h"
 
 namespace cepheus::verbs {
@@ -64,6 +65,16 @@ TEST_F(OneHost, IsFirstInTheListAndKnowsItsAddress) {
   EXPECT_EQ(ibv_query_gid_table(context, table, 4, 0), 1);
   ibv_free_device_list(list);
   EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+TEST_F(OneHost, ReportsHowManyPacketsAQueuePairHasUnderWay) {
+  auto* const window = reinterpret_cast<decltype(&cepheus_roce_window)>(
+      ::dlsym(RTLD_DEFAULT, "cepheus_roce_window"));
+  ASSERT_NE(window, nullptr);
+  EXPECT_EQ(window(Endpoint().context), 512);
+  ::setenv("CEPHEUS_NIC_PROFILE", "connectx", 1);
+  EXPECT_EQ(window(Endpoint().context), 1 << 22) << "no limit but that of PSNs";
+  ::unsetenv("CEPHEUS_NIC_PROFILE");
 }
 
 TEST_F(OneHost, ContextsShareOneNicAndReopeningFindsTheSameHost) {

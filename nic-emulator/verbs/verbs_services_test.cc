@@ -40,6 +40,63 @@ std::uint64_t& word(Endpoint& e, std::size_t offset) {
   return *reinterpret_cast<std::uint64_t*>(e.memory.data() + offset);
 }
 
+auto atomic(ibv_wr_opcode opcode, const Endpoint::Name& target, std::uint64_t compare_add,
+            std::uint64_t swap = 0) {
+  return [=](ibv_send_wr& wr) {
+    wr.opcode = opcode;
+    wr.wr.atomic.remote_addr = target.address;
+    wr.wr.atomic.rkey = target.rkey;
+    wr.wr.atomic.compare_add = compare_add;
+    wr.wr.atomic.swap = swap;
+  };
+}
+
+TEST_F(Services, ReadFetchesThePeersData) {
+  constexpr std::size_t kSize = 300'000;
+  Peer peer([](Peer& me) {
+    serve_memory(
+        me,
+        [](Endpoint& e) {
+          for (std::size_t i = 0; i < kSize; ++i) e.memory[i] = static_cast<std::uint8_t>(i * 7);
+        },
+        [](Endpoint&) {});
+  });
+  Endpoint e;
+  const Endpoint::Name target = peer.meet(e);
+  // More at once than may be outstanding: they wait for each other.
+  constexpr std::size_t kPart = kSize / 10;
+  for (std::size_t i = 0; i < 10; ++i) {
+    ASSERT_EQ(e.post_send(i, i * kPart, kPart, remote(IBV_WR_RDMA_READ, target, i * kPart)), 0);
+  }
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto wc = e.wait();
+    expect_success(wc, IBV_WC_RDMA_READ);
+    EXPECT_EQ(wc->wr_id, i);
+  }
+  for (std::size_t i = 0; i < kSize; ++i) ASSERT_EQ(e.memory[i], static_cast<std::uint8_t>(i * 7));
+  peer.signal();
+}
+
+TEST_F(Services, AtomicsReturnTheOldValueAndChangeIt) {
+  Peer peer([](Peer& me) {
+    serve_memory(
+        me, [](Endpoint& e) { word(e, 0) = 40; },
+        [](Endpoint& e) { EXPECT_EQ(word(e, 0), 1000u); });
+  });
+  Endpoint e;
+  const Endpoint::Name target = peer.meet(e);
+  ASSERT_EQ(e.post_send(1, 0, 8, atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, target, 2)), 0);
+  expect_success(e.wait(), IBV_WC_FETCH_ADD);
+  EXPECT_EQ(word(e, 0), 40u);
+  ASSERT_EQ(e.post_send(2, 0, 8, atomic(IBV_WR_ATOMIC_CMP_AND_SWP, target, 42, 1000)), 0);
+  expect_success(e.wait(), IBV_WC_COMP_SWAP);
+  EXPECT_EQ(word(e, 0), 42u);
+  ASSERT_EQ(e.post_send(3, 0, 8, atomic(IBV_WR_ATOMIC_CMP_AND_SWP, target, 42, 7)), 0);
+  expect_success(e.wait(), IBV_WC_COMP_SWAP);
+  EXPECT_EQ(word(e, 0), 1000u) << "the compared value had changed";
+  peer.signal();
+}
+
 TEST_F(Services, WriteWithImmediateTakesAReceive) {
   Peer peer([](Peer& me) {
     Endpoint e;

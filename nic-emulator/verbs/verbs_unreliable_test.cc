@@ -15,6 +15,36 @@ class Unreliable : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
+auto remote(ibv_wr_opcode opcode, const Endpoint::Name& target, std::size_t offset = 0) {
+  return [=](ibv_send_wr& wr) {
+    wr.opcode = opcode;
+    wr.wr.rdma.remote_addr = target.address + offset;
+    wr.wr.rdma.rkey = target.rkey;
+  };
+}
+
+TEST_F(Unreliable, AnUnreliableConnectionSendsAndWrites) {
+  Peer peer([](Peer& me) {
+    Endpoint e({.type = IBV_QPT_UC});
+    ASSERT_EQ(e.post_recv(1, 0, 8000), 0);
+    me.meet(e);
+    const auto wc = e.wait();
+    expect_success(wc, IBV_WC_RECV);
+    EXPECT_EQ(wc->byte_len, 5000u);
+    EXPECT_EQ(e.memory[4999], 0x42);
+    EXPECT_EQ(e.memory[20'000 + 2999], 0x42) << "the WRITE came first";
+    me.signal();
+  });
+  Endpoint e({.type = IBV_QPT_UC});
+  std::fill_n(e.memory.begin(), 5000, std::uint8_t{0x42});
+  const Endpoint::Name target = peer.meet(e);
+  ASSERT_EQ(e.post_send(1, 0, 3000, remote(IBV_WR_RDMA_WRITE, target, 20'000)), 0);
+  ASSERT_EQ(e.post_send(2, 0, 5000), 0);
+  expect_success(e.wait(), IBV_WC_RDMA_WRITE);
+  expect_success(e.wait(), IBV_WC_SEND);
+  peer.wait();
+}
+
 // --- Datagrams.
 
 class AddressTo {

@@ -156,7 +156,9 @@ TEST(InterfaceCheck, ReadsTheQueueDiscipline) {
   const auto network = TestVeth::make(kPacket);
   if (!network) GTEST_SKIP() << network.error().text;
   EXPECT_EQ(check_interface("port", kPacket)[4].seen, "queue discipline noqueue");
-  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
+  if (!TestVeth::stop_link()) {
+    GTEST_SKIP() << "no token bucket: apt-get install iproute2, modprobe sch_tbf";
+  }
   EXPECT_EQ(check_interface("port", kPacket)[4].seen, "queue discipline tbf");
 }
 

@@ -50,7 +50,7 @@ wire::Result<std::unique_ptr<TestVeth>> TestVeth::make(unsigned mtu) {
   }
   std::unique_ptr<TestVeth> veth(new TestVeth(mtu));
   if (!veth->make_pair()) {
-    return wire::unavailable("no veth pair: is iproute2 there, and the kernel's veth?");
+    return wire::unavailable("no veth pair: apt-get install iproute2, modprobe veth");
   }
   return veth;
 }

@@ -331,7 +331,9 @@ TEST_F(WirePortTest, CountsTagsThatADriverLeavesInPlace) {
 
 // Its receivers' NICs then slow down their sender before copies are lost.
 TEST_F(WirePortTest, MarksCopiesWhileItsRingFills) {
-  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
+  if (!TestVeth::stop_link()) {
+    GTEST_SKIP() << "no token bucket: apt-get install iproute2, modprobe sch_tbf";
+  }
   introduce();
   wire::RoceHeaders headers;
   headers.bth.opcode = wire::Opcode::kRcSendOnly;

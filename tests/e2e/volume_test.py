@@ -78,7 +78,7 @@ class Volumes(unittest.TestCase):
             with Volume(replicas=2, size="16M", options=("--cache", "direct")) as volume:
                 if self.loses_unflushed_data(volume):
                     return
-        self.fail("no attempt lost data")
+        self.fail("no attempt lost data: run it on a disk with a page cache (TMPDIR)")
 
     def loses_unflushed_data(self, volume):
         """False: the user has read its writes."""
@@ -251,7 +251,7 @@ class Volumes(unittest.TestCase):
             self.assertEqual(self.check(volume).returncode, 2)
 
     def assert_sleep(self, pids):
-        """A hundred looks in succession find a thread asleep. One that polls runs, or wants to, at some of them, and the wait fails."""
+        """A hundred looks in succession find a thread asleep. One that spins runs, or wants to, at some of them, and the wait fails."""
         def sleeps(thread):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may have ended
                 return all((thread / "stat").read_text().rpartition(") ")[2][0] == "S" for _ in range(100))

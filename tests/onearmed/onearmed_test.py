@@ -66,7 +66,7 @@ class OneArmed(EndToEnd):
             with Site(rates={"box": 300}) as site:
                 run = site.run(CHECK, "--count", 4, "--max", 8 * MEGA, mca={**REQUIRE, **VERBOSE})
         except CantHave as reason:
-            self.skipTest(f"tc: {reason}")
+            self.skipTest(f"SKIPPED: no token bucket: {reason}; as root: modprobe sch_tbf")
         self.assert_ok(run)
         self.assertEqual(self.counted(run, "drop_egress_full"), 0)
 

@@ -8,10 +8,11 @@ build_for_tests() {  # TARGETS...
 # The names of the tests that ctest chooses by these arguments, and with --packages the packages that they run programs of.
 chosen() { /usr/bin/python3 -B tools/run/chosen.py "$build" "$@"; }
 
-# The short suite shows each mechanism once in about twelve minutes, packages and compiling included. Outside of it are tests
-# that need one of these packages, large ones or for one test each ...
+# The short suite has unit tests, the simulators' seeds, and broadcasts, sender groups and a volume over live fabrics. It takes
+# about twelve minutes, packages and compiling included. It leaves out tests that need one of these packages, because a package
+# is large or serves one test.
 readonly only_with_all='^needs-(chromium|clang-format|debhelper|environment-modules|gnuplot-nox|libopenblas-serial-dev|mpich|perftest|prometheus|python3-pyverbs|python3-scapy|qemu-system-x86|slurm-wlm|tshark|ucx-utils|valgrind)$'
-# ... and those that run for more than a quarter of a minute, or need parts that no other test builds.
+# It also leaves out tests that run for more than 15 s, or need programs that no other test needs.
 long_tests=(
   e2e_connections e2e_demo e2e_live_fault e2e_lost_member e2e_old_kernel e2e_preload e2e_programs e2e_record e2e_safeguard e2e_soak
   e2e_volume e2e_web fabric_test hostile libmcast_e2e onearmed                  # live fabrics
@@ -29,7 +30,7 @@ run_ctest() {  # LOG CTEST ARGUMENTS...
 
 test_help() {
   cat <<'TEXT'
-usage: ./run test                      run the short suite: every mechanism, end to end if possible
+usage: ./run test                      run the short suite: unit tests, seeds, and the main paths end to end
        ./run test --all                run every test, and every fuzzer for 15 s
        ./run test CTEST ARGUMENTS      run only those tests: -R NAME, -L unit, --rerun-failed
 

@@ -164,7 +164,9 @@ TEST_F(HostsBehindAnInterface, LeaveSlotsToOthersWhateverTheyHaveWaitingAtGates)
 // A link that is slower than its sources costs one loss a packet, not one a copy; and feedback,
 // which ends the turn, goes on meanwhile.
 TEST_F(HostsBehindAnInterface, LoseDataBeforeReplicationWhileTheLinkIsBusy) {
-  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
+  if (!TestVeth::stop_link()) {
+    GTEST_SKIP() << "no token bucket: apt-get install iproute2, modprobe sch_tbf";
+  }
   fill_rings(0);
   EXPECT_EQ(counted_of(kNewcomer, "drop_egress_full"), 0u);
   EXPECT_GT(counted_of(kLeader, "drop_ingress_full"), 0u);
@@ -188,7 +190,9 @@ TEST_F(HostsBehindAnInterface, LoseDataBeforeReplicationWhileTheLinkIsBusy) {
 }
 
 TEST_F(HostsBehindAnInterface, AreMarkedWhileTheirCopiesWaitIfTheyHaveCongestionControl) {
-  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
+  if (!TestVeth::stop_link()) {
+    GTEST_SKIP() << "no token bucket: apt-get install iproute2, modprobe sch_tbf";
+  }
   fill_rings(static_cast<std::uint8_t>(wire::Ecn::kEct0));
   const std::uint64_t copies = counted_of(kNewcomer, "tx_packets");
   const std::uint64_t marked = datapath->one_armed()->counters()[PortCounter::kMarkedByFill];
