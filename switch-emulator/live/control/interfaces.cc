@@ -127,9 +127,9 @@ void Interfaces::adopt_mtu(std::size_t host, const std::string& interface,
 
 void Interfaces::adopt_mtu_of_one_armed() {
   const fabric::OneArmedConfig& config = datapath_.one_armed()->config();
+  const std::uint32_t frame = fabric::frame_at(config.interface, config.largest_frame);
   for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
-    if (!datapath_.is_behind_one_armed(host)) continue;
-    adopt_mtu(host, config.interface, config.largest_frame);
+    if (datapath_.is_behind_one_armed(host)) datapath_.set_interface_frame(host, frame);
   }
 }
 
