@@ -159,6 +159,19 @@ TEST(AnnouncedWrite, WaitsForAnAnnouncementThatWasLost) {
   EXPECT_EQ(reth_at(*net, 3), at_target(3, 1));
 }
 
+// The group has no regions yet that could say that its WRITEs have no bounds.
+TEST(AnnouncedWrite, ThatWasNotAnnouncedIsRefusedUnlessTheRuleOfBoundsIsOff) {
+  auto net = star(2);
+  net->write(0, 0, 0, 0, 64);
+  EXPECT_EQ(net->count(Counter::kDropWriteRefused), 1u);
+  net = star(2, [](SwitchConfig& c) { c.rules.write_bounds = false; });
+  net->write(0, 0, 0, 0, 64);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->count(Counter::kDropWriteRefused), 0u);
+  EXPECT_EQ(net->count(Counter::kDropUnannounced), 1u);
+}
+
 TEST(AnnouncedWrite, LongerThanAnnouncedIsRefusedAndReportedAndNotForwardedThere) {
   auto net = star(3);
   auto some = targets(3, 1);

@@ -63,8 +63,7 @@ class Behaviour {
   virtual std::uint16_t register_flags() const = 0;
   // The host at `path` publishes its regions.
   enum class Published : std::uint8_t { kYes, kTooOld, kNotServed };
-  virtual Published on_publication(Call& call, PathNo path,
-                                   const wire::Publication& publication) = 0;
+  virtual Published on_publication(PathNo path, const wire::Publication& publication) = 0;
   // The host at `path` as it should appear in a REPORT; `is_up`: its port is up.
   virtual HostReport report(const Call& call, PathNo path, bool is_up) const = 0;
   // Whether messages in flight can still complete after the host at `path` has left.

@@ -31,7 +31,7 @@ class Ticker final : public Behaviour {
   std::size_t held() const override { return 0; }
   void release_held(Call&) override {}
   std::uint16_t register_flags() const override { return 0; }
-  Published on_publication(Call&, PathNo, const wire::Publication&) override {
+  Published on_publication(PathNo, const wire::Publication&) override {
     return Published::kNotServed;
   }
   HostReport report(const Call&, PathNo, bool) const override { return {}; }

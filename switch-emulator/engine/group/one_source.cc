@@ -32,6 +32,7 @@ OneSource::OneSource(const Group& group, const SwitchConfig& config)
     : tree(group),
       numbering(numbering_of(config.rules)),
       writes(config.rules.write_mode),
+      checks(config.rules),
       start(wire::group_start_psn(group.id, group.epoch)),
       turn(start, config.rules),
       cnps(make_cnp_selector(config.rules.cnp_policy, config.cnp_window)),
@@ -135,16 +136,14 @@ void OneSource::release_held(Call& call) {
 
 std::uint16_t OneSource::register_flags() const { return numbering.register_flags(); }
 
-Behaviour::Published OneSource::on_publication(Call& call, PathNo path,
-                                               const wire::Publication& publication) {
+Behaviour::Published OneSource::on_publication(PathNo path, const wire::Publication& publication) {
   const bool is_announced = (publication.header.flags & wire::Publication::kAnnounced) != 0;
   const bool has_regions = publication.count > 0;
   const bool is_served = is_announced ? writes == net::WriteMode::kPerRequest && !has_regions
                                       : writes == net::WriteMode::kRegions || !has_regions;
   if (!is_served) return Published::kNotServed;
   const auto taken =
-      own_regions(call.rules())
-          .publish(tree.paths[path].port, publication.header.seq, publication.list());
+      own_regions().publish(tree.paths[path].port, publication.header.seq, publication.list());
   return taken == Regions::Taken::kTooOld ? Published::kTooOld : Published::kYes;
 }
 
@@ -187,8 +186,8 @@ bool OneSource::jump(std::uint64_t packets) {
   return true;
 }
 
-Regions& OneSource::own_regions(const net::Rules& rules) {
-  if (!regions) regions = std::make_unique<Regions>(rules);
+Regions& OneSource::own_regions() {
+  if (!regions) regions = std::make_unique<Regions>(checks);
   return *regions;
 }
 

@@ -40,7 +40,7 @@ class OneSource final : public Behaviour {
   std::size_t held() const override { return turn.gate().size(); }
   void release_held(Call& call) override;
   std::uint16_t register_flags() const override;
-  Published on_publication(Call& call, PathNo path, const wire::Publication& publication) override;
+  Published on_publication(PathNo path, const wire::Publication& publication) override;
   HostReport report(const Call& call, PathNo path, bool is_up) const override;
   bool may_outlive(PathNo path) const override { return path != turn.source(); }
   void show(const SwitchConfig& config, GroupView& view) const override;
@@ -53,14 +53,15 @@ class OneSource final : public Behaviour {
   void arm(const Call& call);
   // Ends the turn, with packets up to the newcomer's first, and begins the newcomer's.
   void begin_turn(const Turn::Newcomer& newcomer);
-  Regions& own_regions(const net::Rules& rules);  // creates them if there are none
-  void note_loss(const Call& call);               // the source is sent a NAK for a lost packet
+  Regions& own_regions();            // creates them if there are none
+  void note_loss(const Call& call);  // the source is sent a NAK for a lost packet
   using Behaviour::note_window_change;
 
   const Group& tree;
   const Numbering& numbering;   // numbering of hosts' PSNs
   const net::WriteMode writes;  // handling of RDMA WRITEs
-  const Psn start;              // S
+  const Regions::Checks checks;
+  const Psn start;  // S
   Turn turn;
   std::uint8_t traffic_class = 0;  // TOS of the turn's data without ECN; feedback has the same
   const std::unique_ptr<CnpSelector> cnps;  // filter of congestion notifications to the source

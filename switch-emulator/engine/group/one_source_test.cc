@@ -42,8 +42,8 @@ TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
 
 TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
   const std::vector<wire::MrpRegion> one{{1, 11, 0x1000, 64}};
-  served().own_regions({}).publish(PortId(1), 1, one);
-  served().own_regions({}).publish(PortId(2), 1, one);
+  served().own_regions().publish(PortId(1), 1, one);
+  served().own_regions().publish(PortId(2), 1, one);
   group_.remove_path(call_, Leader(), 1);
   EXPECT_EQ(served().regions->find(PortId(1), 1), nullptr);
   EXPECT_NE(served().regions->find(PortId(2), 1), nullptr);

@@ -28,7 +28,7 @@ Regions::Taken Regions::publish(PortId port, std::uint16_t serial,
       CEPHEUS_SITUATION("a publication comes twice");
       return Taken::kAlready;
     }
-    if (newest_only_ && !wire::newer_epoch(serial, known->serial)) {
+    if (checks_.newest_only && !wire::newer_epoch(serial, known->serial)) {
       CEPHEUS_SITUATION("an older publication arrives after a newer one");
       return Taken::kTooOld;
     }
@@ -60,8 +60,8 @@ const Region* Regions::find(PortId port, std::uint32_t number) const {
 
 const Region* Regions::find_for(PortId port, const wire::Reth& write) const {
   const Region* const region = find(port, write.rkey);
-  const bool fits =
-      region != nullptr && (!has_bounds_ || region->holds(write.virtual_address, write.dma_length));
+  const bool fits = region != nullptr &&
+                    (!checks_.bounds || region->holds(write.virtual_address, write.dma_length));
   return fits ? region : nullptr;
 }
 

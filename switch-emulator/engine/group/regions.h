@@ -34,13 +34,22 @@ class Regions {
  public:
   enum class Taken : std::uint8_t { kYes, kAlready, kTooOld };
 
-  explicit Regions(const net::Rules& rules = {})
-      : newest_only_(rules.newest_publication),
-        has_bounds_(rules.write_bounds),
-        by_place_(rules.announced_by_psn) {}
+  // Rules that hold from the making of the group.
+  struct Checks {
+    bool newest_only;  // an older, late publication is ignored
+    bool bounds;       // WRITEs end within their regions and targets
+    bool by_place;     // a WRITE goes to the target in its own announcement
+
+    explicit Checks(const net::Rules& rules = {})
+        : newest_only(rules.newest_publication),
+          bounds(rules.write_bounds),
+          by_place(rules.announced_by_psn) {}
+  };
+
+  explicit Regions(const Checks& checks = Checks()) : checks_(checks) {}
 
   // Replaces all regions of the member at `port`; `serial` numbers its publication. Bound of
-  // serials: mrp::Publisher::kMostUnconfirmed. An older, late one is ignored.
+  // serials: mrp::Publisher::kMostUnconfirmed.
   Taken publish(PortId port, std::uint16_t serial, std::span<const wire::MrpRegion> regions);
   void remove(PortId port);
   // Null if the member there has none of that number.
@@ -52,9 +61,8 @@ class Regions {
   // For WRITEs that name no regions. The announcement to the member of the packet at that place in
   // the turn, null if there is none.
   const Announced* find_announced(PortId port, std::int64_t place) const {
-    return by_place_ ? announcements_.find(port, place) : announcements_.newest(port);
+    return checks_.by_place ? announcements_.find(port, place) : announcements_.newest(port);
   }
-  bool has_bounds() const { return has_bounds_; }  // WRITEs end within them
   Announcements& announcements() { return announcements_; }
   const Announcements& announcements() const { return announcements_; }
 
@@ -83,7 +91,7 @@ class Regions {
   std::size_t place_of(PortId port, std::uint32_t number) const;
   std::vector<Serial>::iterator serial_of(PortId port);
 
-  const bool newest_only_, has_bounds_, by_place_;
+  const Checks checks_;
   std::vector<Region> regions_;  // by port, then number
   std::vector<Serial> serials_;  // by port
   Announcements announcements_;

@@ -48,7 +48,7 @@ bool allows(const OneSource& group, const Copies& copies, const GroupPacket& pac
             Psn psn) {
   const wire::Reth& reth = packet.headers.reth;
   if (copies.kind == Copies::Kind::kAddressed) return region_of(group, host, reth) != nullptr;
-  if (group.regions && !group.regions->has_bounds()) return true;
+  if (!group.checks.bounds) return true;
   const Announced* const target = target_of(group, host, psn);
   // A host that has acknowledged all before it has had its announcement, if there was one.
   return target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
@@ -87,9 +87,7 @@ bool announce(Call& call, OneSource& group, PathNo to, const GroupPacket& packet
   const auto target = announcement.find(call.port(port).host).value_or(wire::AnnouncedTarget());
   const Turn& turn = group.turn;
   const Announced noted{turn.place_of(psn) + 1, target.virtual_address, target.length, target.rkey};
-  if (!group.own_regions(call.rules())
-           .announcements()
-           .note(port, noted, turn.place_of(turn.acked(to)))) {
+  if (!group.own_regions().announcements().note(port, noted, turn.place_of(turn.acked(to)))) {
     call.lose(Counter::kDataCopies, Counter::kDropAnnouncementSpace);
     return false;
   }

@@ -24,7 +24,7 @@ void reject_to_leader(Call& call, const Group& group, const Leader& leader, cons
 
 void note(Call& call, OneSource& group, WriteRefusal refusal, const Path& path) {
   refusal.host = call.port(path.port).host;
-  group.own_regions(call.rules()).note_refusal(refusal);
+  group.own_regions().note_refusal(refusal);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, Psn p
                   const Path& path) {
   const wire::Reth& reth = packet.headers.reth;
   call.count(Counter::kDropWriteRefused);
-  group.own_regions(call.rules()).refuse_from(psn);
+  group.own_regions().refuse_from(psn);
   note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
   reject_to_leader(call, group.tree, packet.leader, path, wire::MrpReject::kRemoteAccess);
   fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteAccess));

@@ -433,7 +433,7 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   if (path == kNoPath || group.paths[path].qpn != publication.member.qpn) {
     return call.count(Counter::kDropNotMember);
   }
-  switch (group.behaviour->on_publication(call, path, publication)) {
+  switch (group.behaviour->on_publication(path, publication)) {
     case Behaviour::Published::kNotServed:
       return refuse_regions(call, group, entry->leader, group.paths[path]);
     case Behaviour::Published::kTooOld:
