@@ -210,8 +210,9 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
     make_cnp(call, group, Counter::kCnpOnRequest);
   }
   group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new, repeat);
-  const auto copy = needs_ack ? copy_out_with_ack_request : copy_out;
-  const std::uint32_t wanted = copy(call, group, packet, psn, !is_new, copies);
+  const std::uint32_t wanted =
+      needs_ack ? copy_out_with_ack_request(call, group, packet, psn, !is_new, copies)
+                : copy_out(call, group, packet, psn, !is_new, copies);
   if (is_new) {
     // No other member in this group: no feedback will say that it has arrived.
     if (wanted == 0) {
