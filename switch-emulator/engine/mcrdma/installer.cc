@@ -108,18 +108,14 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
     call.count(Counter::kDropMalformed);
     return true;
   }
-  auto payload = frame.payload();
-  if (config_.mrp_key) {
-    const auto verified = config_.mrp_key->verify(datagram->ip.source, payload);
-    if (!verified) {
-      call.count(Counter::kDropMrpUnauthenticated);
-      return true;
-    }
-    payload = *verified;
+  const auto payload = verified(call, datagram->ip.source, frame);
+  if (!payload) {
+    call.count(Counter::kDropMrpUnauthenticated);
+    return true;
   }
-  const auto message = SenderGroupMessage::parse(payload);
+  const auto message = SenderGroupMessage::parse(*payload);
   if (!message) {
-    const bool is_forged = from_host && !is_of_sender(payload);
+    const bool is_forged = from_host && !is_of_sender(*payload);
     call.count(is_forged ? Counter::kDropMrpForged : Counter::kDropMalformed);
     return true;
   }
@@ -141,19 +137,14 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   return true;
 }
 
-bool Installer::on_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
-  if (headers.udp.source_port != config_.mrp_port || is_from_sender(call)) return false;
+bool Installer::narrow_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
   auto datagram = wire::UdpDatagram::parse(frame, headers);
   if (!datagram || datagram->ip.ttl <= 1) return false;
-  auto payload = frame.payload();
-  if (config_.mrp_key) {
-    const auto verified = config_.mrp_key->verify(datagram->ip.source, payload);
-    if (!verified) return false;
-    payload = *verified;
-  }
-  auto message = SenderGroupMessage::parse(payload);
+  const auto payload = verified(call, datagram->ip.source, frame);
+  if (!payload) return false;
+  auto message = SenderGroupMessage::parse(*payload);
   const auto out = routes_.next_hop(datagram->ip.destination, 0, call.ingress());
-  if (!message || !measures(*message) || !out || !call.rules().least_path_mtu) return false;
+  if (!message || !measures(*message) || !out) return false;
   CEPHEUS_SITUATION("a switch that branches nothing narrows an INSTALL's path");
   --datagram->ip.ttl;
   wire::MrpPath path{message->path_mtu, 0};

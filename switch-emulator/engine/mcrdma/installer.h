@@ -26,9 +26,14 @@ class Installer {
   void on_call(Instant now) { started_ = std::min(started_, now); }
   // A datagram to the registration port of a host. False: it is for a switch further on.
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
-  // An INSTALL that measures passes, because this switch does not branch it: it gets the path MTU of
-  // this switch's ports, too. False: the frame is another one.
-  bool on_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+  // An INSTALL that measures and that this switch does not branch: lowers its path MTU to that of
+  // this switch's ports, and sends it on. False: the frame is another one.
+  bool on_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+    const bool may_measure = headers.udp.source_port == config_.mrp_port &&
+                             config_.rules.least_path_mtu && !is_from_sender(call) &&
+                             wire::MrpHeader::type_of(frame.payload()) == wire::MrpType::kInstall;
+    return may_measure && narrow_passing(call, frame, headers);
+  }
   // A port has gone up or down, or a neighbour has other routes.
   void on_routes_changed(Call& call);
   // A host's port is down: reports it to the senders of its groups; its own groups have no sender.
@@ -47,6 +52,7 @@ class Installer {
   const SenderGroup* take_merged() { return std::exchange(merged_, nullptr); }
 
  private:
+  bool narrow_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
   void on_install(Call& call, const wire::UdpDatagram& datagram,
                   const wire::SenderGroupMessage& message);
   std::vector<wire::MrpMember> erase_older(const SenderKey& key,

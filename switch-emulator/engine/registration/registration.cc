@@ -7,6 +7,7 @@
 #include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/registration_messages.h"
 #include "switch-emulator/engine/registration/shares.h"
+#include "switch-emulator/engine/registration/signed_datagram.h"
 #include "wire/situation.h"
 
 namespace cepheus::fabric {
@@ -36,22 +37,16 @@ void touch(const Call& call, GroupEntry& entry) {
 
 void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
   const auto datagram = wire::UdpDatagram::parse(frame, headers);
-  auto payload = frame.payload();
-  if (datagram && call.config.mrp_key) {
-    const auto verified = call.config.mrp_key->verify(datagram->ip.source, payload);
-    if (!verified) return call.count(Counter::kDropMrpUnauthenticated);
-    payload = *verified;
-  }
-  if (!datagram || datagram->udp.destination_port != call.config.mrp_port) {
-    return call.count(Counter::kDropMalformed);
-  }
-  if (const auto publication = wire::Publication::parse(payload)) {
+  if (!datagram) return call.count(Counter::kDropMalformed);
+  const auto payload = verified(call, datagram->ip.source, frame);
+  if (!payload) return call.count(Counter::kDropMrpUnauthenticated);
+  if (const auto publication = wire::Publication::parse(*payload)) {
     return on_publish(call, *datagram, *publication);
   }
-  const auto message = wire::MrpMessage::parse(payload);
+  const auto message = wire::MrpMessage::parse(*payload);
   if (!message || message->header.mcst_id != datagram->ip.destination) {
     call.count(Counter::kDropMalformed);
-    if (const auto refusal = wire::refuse_version(payload)) {
+    if (const auto refusal = wire::refuse_version(*payload)) {
       send_refusal(call, *datagram, *refusal);
     }
     return;

@@ -1,9 +1,10 @@
-// Sends a switch's registration datagrams: signed, if the fabric has a key, in the name of the
-// datagram's source.
+// A switch's registration datagrams: sent signed, and verified, if the fabric has a key, in the name
+// of the datagram's source.
 #pragma once
 
 #include <array>
 #include <cassert>
+#include <optional>
 #include <span>
 
 #include "switch-emulator/engine/call.h"
@@ -40,6 +41,13 @@ void send_signed(Call& call, PortId port, const wire::UdpDatagram& datagram,
                  const Message& message) {
   write_signed(call, port, datagram,
                [&](std::span<std::uint8_t> buffer) { return message.emit(buffer); });
+}
+
+// The payload of a received one without its signature; empty if that is wrong.
+inline std::optional<std::span<const std::uint8_t>> verified(const Call& call, Ipv4 source,
+                                                             const Frame& frame) {
+  if (!call.config.mrp_key) return frame.payload();
+  return call.config.mrp_key->verify(source, frame.payload());
 }
 
 // Datagrams to a process come from the registration port: no host can send from there.
