@@ -34,12 +34,8 @@ class LastAcks {
   // The host at `ack.path` has been sent an acknowledgement of all that it has sent.
   void on_sent(wire::Instant now, const Ack& ack) {
     if (!is_on_) return;
-    Pending* place = &pending_.front();
-    for (Pending& old : pending_) {
-      const bool is_better =
-          old.path == ack.path || (place->path != ack.path && old.at < place->at);
-      if (is_better) place = &old;
-    }
+    auto* place = std::ranges::find(pending_, ack.path, &Pending::path);
+    if (place == pending_.end()) place = std::ranges::min_element(pending_, {}, &Pending::at);
     *place = {ack.path, ack.psn, 0, now};
     first_ = std::min(first_, place->next());
   }
