@@ -150,17 +150,21 @@ TEST(PathMtu, IsShownWithThePortOrTheDeviceThatLimitsIt) {
 
 TEST(PathMtu, OfAPortThatFallsIsReportedToTheLeaderOnce) {
   auto net = make_pair_of_switches(true);
-  net->sw(1).set_mtu(net->port_of(3), 100);
-  for (const std::int64_t psn : {0, 1, 2}) net->data(1, psn);
+  const auto send = [&](std::int64_t psn) {
+    const auto headers = net->headers_from(1, wire::Opcode::kRcSendOnly, psn);
+    net->inject(1, net->make_frame(1, headers, 2048));
+  };
+  net->sw(1).set_mtu(net->port_of(3), kUsualFrame);
+  for (const std::int64_t psn : {0, 1, 2}) send(psn);
   EXPECT_EQ(net->count(Counter::kDropTooLong, 1), 3u);
   auto rejects = messages_at(*net, 0, MrpType::kReject);
   ASSERT_EQ(rejects.size(), 1u);
   EXPECT_EQ(rejects[0].header.flags, static_cast<std::uint16_t>(wire::MrpReject::kTooLong));
   ASSERT_EQ(rejects[0].member_count, 1u);
   EXPECT_EQ(rejects[0].members[0].host, TestNetwork::ip(3));
-  EXPECT_TRUE(rejects[0].path);
+  EXPECT_EQ(rejects[0].path, (MrpPath{1024, 0}));
   net->advance(300ms);
-  net->data(1, 0);
+  send(0);
   rejects = messages_at(*net, 0, MrpType::kReject);
   EXPECT_EQ(rejects.size(), 2u) << "the first may have been lost";
 }
@@ -178,6 +182,7 @@ TEST(PathMtu, OfAPortThatAnEvictionSendsPacketsByIsReportedToTheLeader) {
   const auto rejects = messages_at(*net, 0, MrpType::kReject);
   ASSERT_EQ(rejects.size(), 1u);
   EXPECT_EQ(rejects[0].members[0].host, TestNetwork::ip(4));
+  EXPECT_FALSE(rejects[0].path) << "no packet fits";
 }
 
 }  // namespace

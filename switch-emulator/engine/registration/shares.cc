@@ -55,7 +55,8 @@ void report_too_long(Call& call, GroupEntry& entry) {
   message.header.epoch = group.epoch;
   message.header.mcst_id = group.id;
   message.header.instance = entry.leader.instance;
-  message.path = wire::MrpPath{call.port(*port).path_mtu(), 0};
+  // 0 would mean that no limit is known.
+  if (const auto mtu = call.port(*port).path_mtu(); mtu != 0) message.path = wire::MrpPath{mtu, 0};
   const PathNo path = group.find(*port);  // none: the member was evicted meanwhile
   if (path != kNoPath && group.paths[path].is_host) {
     message.add({call.port(*port).host, group.paths[path].qpn});
