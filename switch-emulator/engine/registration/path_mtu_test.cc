@@ -65,19 +65,6 @@ TEST(PathMtu, IsTheLeastOfHostsAndPorts) {
   EXPECT_EQ(least_of(*narrow("s0", 2), {4096, 4096, 4096}), 1024) << "the trunk";
 }
 
-// As a late copy of a larger one would.
-TEST(PathMtu, OfATrunkNeverRises) {
-  auto net = make_pair_of_switches(false);
-  net->register_group(0, 1);
-  for (const std::uint16_t mtu : {std::uint16_t{512}, std::uint16_t{4096}}) {
-    confirm_with_mtu(*net, 2, mtu);
-    net->advance(10ms);
-    net->control(0, MrpType::kRegister, 1, {net->member(0), net->member(2)});
-  }
-  for (const std::size_t host : {1, 3}) confirm_with_mtu(*net, host, 4096);
-  EXPECT_EQ(messages_at(*net, 0, MrpType::kConfirm).back().path->mtu, 512);
-}
-
 // 0 in PATH would mean that no limit is known.
 TEST(PathMtu, OfAPortThatNoPacketFitsThroughIsRefused) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.ports[2].mtu = 300; });

@@ -198,5 +198,13 @@ TEST(Roster, SubtractsNoMemberFromATrunksCount) {
   EXPECT_TRUE(roster.one_behind(PortId(6)));
 }
 
+// A late copy of a message has an older path.
+TEST(Roster, KeepsTheLeastPathMtuBehindATrunk) {
+  Roster roster = registered();
+  roster.set_path(PortId(kTrunk), {512, 9});
+  roster.set_path(PortId(kTrunk), {4096, 7});
+  EXPECT_EQ(roster.path(), (wire::MrpPath{512, 7}));
+}
+
 }  // namespace
 }  // namespace cepheus::fabric
