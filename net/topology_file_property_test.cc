@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "net/topology.h"
@@ -12,13 +13,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-rc::Gen<LinkConfig> any_link() {
-  return rc::gen::exec([] {
+rc::Gen<LinkConfig> any_link(std::uint32_t fabrics_mtu) {
+  return rc::gen::exec([fabrics_mtu] {
     const auto probability = [] { return *rc::gen::inRange(0, 1001) / 1000.0; };
     LinkConfig link;
     link.rate.bits_per_second =
         *rc::gen::element<std::uint64_t>(0, 1, 2'500'000'000, 400'000'000'000);
     link.delay = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 10'000'000'000));
+    link.mtu =
+        std::min(fabrics_mtu, *rc::gen::element<std::uint32_t>(0, 256, 512, 1024, 2048, 4096));
     link.queue_bytes = *rc::gen::inRange<wire::Bytes>(4096 + kFrameOverhead, 1 << 30);
     link.loss = probability();
     link.duplicate = probability();
@@ -80,7 +83,7 @@ void add_switches(Topology& t, std::size_t count) {
     TrunkSpec trunk;
     trunk.a = *rc::gen::inRange<std::size_t>(0, i);
     trunk.b = i;
-    trunk.ab = trunk.ba = *any_link();
+    trunk.ab = trunk.ba = *any_link(t.mtu);
     t.trunks.push_back(trunk);
   }
 }
@@ -95,7 +98,7 @@ HostSpec any_host(const Topology& t, std::size_t i) {
     host.any_mac = *rc::gen::arbitrary<bool>();
     if (!host.any_mac) host.mac = wire::mac_for(host.address);
   }
-  host.up = host.down = *any_link();
+  host.up = host.down = *any_link(t.mtu);
   return host;
 }
 
@@ -128,6 +131,7 @@ rc::Gen<Topology> any_topology() {
 void expect_equal(const LinkConfig& a, const LinkConfig& b) {
   RC_ASSERT(a.rate.bits_per_second == b.rate.bits_per_second);
   RC_ASSERT(a.delay == b.delay);
+  RC_ASSERT(a.mtu == b.mtu);
   RC_ASSERT(a.queue_bytes == b.queue_bytes);
   RC_ASSERT(a.loss == b.loss);
   RC_ASSERT(a.duplicate == b.duplicate);

@@ -9,6 +9,7 @@
 
 #include "switch-emulator/ports/offloads.h"
 #include "switch-emulator/ports/test_veth.h"
+#include "wire/ethernet.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -114,7 +115,13 @@ TEST_F(InterfaceCheckTest, NamesTheSmallerPacketsOfAnMtuThatRegistrationFitsInto
   EXPECT_THAT(found.to_text("ens1"), HasSubstr("groups over it have packets of 1024 bytes; "));
   EXPECT_THAT(found.to_text("ens1"), HasSubstr("ip link set ens1 mtu 4210"));
   EXPECT_EQ(check_mtu("ens1", 1499, 4096 + 128).verdict, kUnusable);
-  EXPECT_EQ(frame_at("lo", 1138), 1138u);
+}
+
+TEST(InterfaceCheck, ReadsTheLargestFrame) {
+  std::uint32_t mtu = 0;
+  std::ifstream("/sys/class/net/lo/mtu") >> mtu;
+  EXPECT_EQ(frame_at("lo", 1 << 20), mtu + wire::Ethernet::kSize);
+  EXPECT_EQ(frame_at("lo", 1138), 1138u) << "no larger than the fabric's";
 }
 
 TEST_F(InterfaceCheckTest, NamesQueuesThatFollowTheCore) {

@@ -38,19 +38,19 @@ class InterfacesTest : public DatapathTest {
     const auto opened = interfaces->open(now);
     ASSERT_TRUE(opened) << opened.error().text;
   }
-  static net::Topology one_host() {
+  static net::Topology one_host(std::uint32_t mtu = 1024) {
     net::Topology topology = net::Topology::star(1);
-    topology.mtu = 1024;
+    topology.mtu = mtu;
     return topology;
   }
-  void open_host() {
-    net::Topology topology = one_host();
+  void open_host(std::uint32_t mtu = 1024) {
+    net::Topology topology = one_host(mtu);
     topology.hosts[0].interface = "port";
     open(topology);
   }
-  void open_one_armed() {
+  void open_one_armed(std::uint32_t mtu = 1024) {
     configure();
-    net::Topology topology = one_host();
+    net::Topology topology = one_host(mtu);
     topology.one_armed = "port";
     open(topology);
   }
@@ -124,6 +124,19 @@ class InterfacesTest : public DatapathTest {
     ASSERT_EQ(warnings.size(), 2u);
     EXPECT_THAT(warnings[0], HasSubstr("interface port was removed"));
     EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
+  }
+
+  // Precondition: the fabric's is 4096.
+  void expect_the_interfaces_mtu() {
+    EXPECT_EQ(path_mtu(), 1024) << "of 2048 bytes";
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_THAT(warnings[0], HasSubstr("groups over it have packets of 1024 bytes"));
+    TestVeth::ip("link set port mtu 4210");
+    look_a_second_later();
+    EXPECT_EQ(path_mtu(), 4096);
+    TestVeth::ip("link set port mtu 2200");
+    look_a_second_later();
+    EXPECT_EQ(path_mtu(), 2048);
   }
 
   // A driver's RoCE device on the interface comes, in a sysfs of the test's own.
@@ -234,19 +247,13 @@ TEST_F(InterfacesTest, NeedNoLooksIfThereAreNone) {
 }
 
 TEST_F(InterfacesTest, GiveTheirMtuToTheirPorts) {
-  net::Topology topology = one_host();
-  topology.mtu = 4096;
-  topology.hosts[0].interface = "port";
-  open(topology);
-  EXPECT_EQ(path_mtu(), 1024) << "of 2048 bytes";
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], HasSubstr("groups over it have packets of 1024 bytes"));
-  TestVeth::ip("link set port mtu 4210");
-  look_a_second_later();
-  EXPECT_EQ(path_mtu(), 4096);
-  TestVeth::ip("link set port mtu 2200");
-  look_a_second_later();
-  EXPECT_EQ(path_mtu(), 2048);
+  ASSERT_NO_FATAL_FAILURE(open_host(4096));
+  expect_the_interfaces_mtu();
+}
+
+TEST_F(InterfacesTest, GiveTheirMtuToThePortsOfAllHostsBehindThem) {
+  ASSERT_NO_FATAL_FAILURE(open_one_armed(4096));
+  expect_the_interfaces_mtu();
 }
 
 }  // namespace
