@@ -99,7 +99,6 @@ struct Call {
   }
 
   // The port that a copy of group data did not fit through since the last take_too_long().
-  bool has_too_long() const { return too_long_.has_value(); }
   std::optional<PortId> take_too_long() { return std::exchange(too_long_, {}); }
 
  private:

@@ -73,7 +73,8 @@ void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path) {
   if (entry.table.group.paths.size() == 2) CEPHEUS_SITUATION("an eviction leaves one path");
   const auto own = Handling::none(call);
   groups.remove_path(call, entry, path);
-  report_too_long(call, entry);  // copies that the gate has let through
+  // A copy that the gate has let through.
+  if (const auto port = call.take_too_long()) report_too_long(call, entry, *port);
 }
 
 }  // namespace cepheus::fabric

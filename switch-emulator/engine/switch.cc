@@ -186,7 +186,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const auto accepted = [&] { return group.behaviour->report(call, path, true).packets; };
   const std::uint32_t before = was_lost ? accepted() : 0;
   group.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
-  if (call.has_too_long()) report_too_long(call, *entry);
+  if (const auto port = call.take_too_long()) report_too_long(call, *entry, *port);
   if (was_lost && accepted() != before) {
     entry->orphaned.reset();
     groups.reschedule(id, *entry);
@@ -231,7 +231,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
     if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
       call.order = entry.order.get();
       entry.table.group.behaviour->on_timer(call);
-      if (call.has_too_long()) report_too_long(call, entry);
+      if (const auto port = call.take_too_long()) report_too_long(call, entry, *port);
       call.order = nullptr;
       assert(entry.table.group.behaviour->deadline() > now);
     }

@@ -43,11 +43,10 @@ void report_share_changes(Call& call, GroupTable& groups) {
   });
 }
 
-void report_too_long(Call& call, GroupEntry& entry) {
-  const std::optional<PortId> port = call.take_too_long();
+void report_too_long(Call& call, GroupEntry& entry, PortId port) {
   GroupInstance& table = entry.table;
   const Group& group = table.group;
-  if (!port || call.now < table.too_long_again || group.leader == kNoPath) return;
+  if (call.now < table.too_long_again || group.leader == kNoPath) return;
   table.too_long_again = call.now + kBetweenTooLong;
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kReject;
@@ -56,11 +55,11 @@ void report_too_long(Call& call, GroupEntry& entry) {
   message.header.mcst_id = group.id;
   message.header.instance = entry.leader.instance;
   // 0 would mean that no limit is known.
-  if (const auto mtu = call.port(*port).path_mtu(); mtu != 0) message.path = wire::MrpPath{mtu, 0};
-  const PathNo path = group.find(*port);  // none: the member was evicted meanwhile
+  if (const auto mtu = call.port(port).path_mtu(); mtu != 0) message.path = wire::MrpPath{mtu, 0};
+  const PathNo path = group.find(port);  // none: the member was evicted meanwhile
   if (path != kNoPath && group.paths[path].is_host) {
-    message.add({call.port(*port).host, group.paths[path].qpn});
-  } else if (const auto behind = table.roster.one_behind(*port)) {
+    message.add({call.port(port).host, group.paths[path].qpn});
+  } else if (const auto behind = table.roster.one_behind(port)) {
     message.add(*behind);
   }
   send_to_leader(call, group.paths[group.leader].port, entry.leader, message);

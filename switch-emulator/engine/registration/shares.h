@@ -17,10 +17,9 @@ void report_path_change(Call& call, const GroupTable& groups, GroupEntry& entry)
 // The same for all groups in use, if shares have changed. An idle group's is sent when it is used.
 void report_share_changes(Call& call, GroupTable& groups);
 
-// If a copy of this group's data did not fit through a port (Call::take_too_long), the leader gets
+// A copy of this group's data did not fit through `port` (Call::take_too_long): the leader gets
 // REJECT(too long) with that port's path MTU and a member behind it, once in kBetweenTooLong.
-// Precondition: all copies since the last call were this group's.
 inline constexpr wire::Duration kBetweenTooLong = std::chrono::milliseconds(200);
-void report_too_long(Call& call, GroupEntry& entry);
+void report_too_long(Call& call, GroupEntry& entry, PortId port);
 
 }  // namespace cepheus::fabric
