@@ -1,8 +1,8 @@
 #include "switch-emulator/engine/eviction.h"
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/registration_messages.h"
-#include "switch-emulator/engine/registration/shares.h"
 #include "wire/situation.h"
 
 namespace cepheus::fabric {
@@ -30,11 +30,7 @@ std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host
 
 void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Group& group,
                   std::optional<PathNo> only, bool even_if_empty) {
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kReport;
-  message.header.epoch = group.epoch;
-  message.header.mcst_id = group.id;
-  message.header.instance = leader.instance;
+  auto message = message_of(wire::MrpType::kReport, group.id, group.epoch, leader);
   for (const Rank rank : {Rank::kSource, Rank::kSilent, Rank::kLate}) {
     for (PathNo i = 0; i < group.paths.size(); ++i) {
       const Path& path = group.paths[i];
@@ -56,16 +52,9 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
 void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path) {
   const Group& group = table.group;
   if (group.leader == kNoPath) return;
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kReject;
-  message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kPathLost);
-  message.header.epoch = group.epoch;
-  message.header.mcst_id = group.id;
-  message.header.instance = leader.instance;
   CEPHEUS_SITUATION("a switch reports to the leader that a path is lost");
-  if (const auto member = table.roster.one_behind(group.paths[path].port)) message.add(*member);
-  send_to_leader(call, group.paths[group.leader].port, leader, message);
-  call.count(Counter::kMrpReject);
+  reject_to_leader(call, group, leader, wire::MrpReject::kPathLost,
+                   table.roster.one_behind(group.paths[path].port));
 }
 
 void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path) {

@@ -10,6 +10,7 @@
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 #include "switch-emulator/engine/registration/probes.h"
+#include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/registration.h"
 #include "switch-emulator/engine/registration/shares.h"
 #include "switch-emulator/engine/registration/trunks.h"

@@ -12,7 +12,7 @@
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/mcrdma/install_message.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
-#include "switch-emulator/engine/registration/shares.h"
+#include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/signed_datagram.h"
 #include "wire/ecn.h"
 #include "wire/situation.h"

@@ -46,7 +46,7 @@ class Installer {
   void on_timer(Call& call);
   Instant deadline() const { return due_; }
   // A copy for `receiver` did not fit through its port: the sender gets REJECT(too long), once in
-  // kBetweenTooLong (shares.h).
+  // kBetweenTooLong (refusals.h).
   void report_too_long(Call& call, SenderGroup& group, std::uint8_t receiver);
   // on_datagram() has begun to merge this group's feedback from other receivers; null if none.
   const SenderGroup* take_merged() { return std::exchange(merged_, nullptr); }

@@ -170,11 +170,7 @@ void Answers::on_timer(Call& call) {
 }
 
 void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party) {
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kConfirm;
-  message.header.epoch = epoch;
-  message.header.mcst_id = id;
-  message.header.instance = party.leader.instance;
+  auto message = message_of(wire::MrpType::kConfirm, id, epoch, party.leader);
   const auto step = static_cast<std::uint16_t>(party.roster.step());
   if (party.entry != nullptr) {
     GroupInstance& table = party.entry->table;

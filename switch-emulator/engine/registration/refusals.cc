@@ -2,24 +2,14 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group/feedback.h"
+#include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/registration/registration_messages.h"
 
 namespace cepheus::fabric {
 namespace {
 
-// Before the NAK: if leader and source are one, it knows the member when its WRITE fails.
-void reject_to_leader(Call& call, const Group& group, const Leader& leader, const Path& path,
-                      wire::MrpReject reason) {
-  if (group.leader == kNoPath) return;
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kReject;
-  message.header.flags = static_cast<std::uint16_t>(reason);
-  message.header.epoch = group.epoch;
-  message.header.mcst_id = group.id;
-  message.header.instance = leader.instance;
-  message.add({call.port(path.port).host, path.qpn});
-  send_to_leader(call, group.paths[group.leader].port, leader, message);
-  call.count(Counter::kMrpReject);
+wire::MrpMember member_at(const Call& call, const Path& path) {
+  return {call.port(path.port).host, path.qpn};
 }
 
 void note(Call& call, OneSource& group, WriteRefusal refusal, const Path& path) {
@@ -35,17 +25,45 @@ void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, Psn p
   call.count(Counter::kDropWriteRefused);
   group.own_regions().refuse_from(psn);
   note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
-  reject_to_leader(call, group.tree, packet.leader, path, wire::MrpReject::kRemoteAccess);
+  // Before the NAK: if leader and source are one, it knows the member when its WRITE fails.
+  reject_to_leader(call, group.tree, packet.leader, wire::MrpReject::kRemoteAccess,
+                   member_at(call, path));
   fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteAccess));
 }
 
 void name_refuser(Call& call, OneSource& group, const GroupPacket& packet, const Path& path) {
   note(call, group, {{}, 0, 0, 0, true, 0}, path);
-  reject_to_leader(call, group.tree, packet.leader, path, wire::MrpReject::kRemoteAccess);
+  reject_to_leader(call, group.tree, packet.leader, wire::MrpReject::kRemoteAccess,
+                   member_at(call, path));
 }
 
 void refuse_regions(Call& call, const Group& group, const Leader& leader, const Path& path) {
-  reject_to_leader(call, group, leader, path, wire::MrpReject::kWriteMode);
+  reject_to_leader(call, group, leader, wire::MrpReject::kWriteMode, member_at(call, path));
+}
+
+void report_too_long(Call& call, GroupEntry& entry, PortId port) {
+  GroupInstance& table = entry.table;
+  const Group& group = table.group;
+  if (call.now < table.too_long_again || group.leader == kNoPath) return;
+  table.too_long_again = call.now + kBetweenTooLong;
+  std::optional<wire::MrpPath> fits;  // 0 would mean that no limit is known
+  if (const auto mtu = call.port(port).path_mtu(); mtu != 0) fits = wire::MrpPath{mtu, 0};
+  const PathNo path = group.find(port);  // none: the member was evicted meanwhile
+  const bool is_host = path != kNoPath && group.paths[path].is_host;
+  const auto member = is_host ? member_at(call, group.paths[path]) : table.roster.one_behind(port);
+  reject_to_leader(call, group, entry.leader, wire::MrpReject::kTooLong, member, fits);
+}
+
+void reject_to_leader(Call& call, const Group& group, const Leader& leader, wire::MrpReject reason,
+                      const std::optional<wire::MrpMember>& member,
+                      const std::optional<wire::MrpPath>& path) {
+  if (group.leader == kNoPath) return;
+  auto message = message_of(wire::MrpType::kReject, group.id, group.epoch, leader);
+  message.header.flags = static_cast<std::uint16_t>(reason);
+  message.path = path;
+  if (member) message.add(*member);
+  send_to_leader(call, group.paths[group.leader].port, leader, message);
+  call.count(Counter::kMrpReject);
 }
 
 }  // namespace cepheus::fabric

@@ -1,12 +1,17 @@
-// WRITEs that a member's regions do not allow: the source gets a NAK, the leader a REJECT with the
-// member's name (docs/protocol.md, "Multicast WRITE").
+// REJECTs to the leader of a group: members' WRITEs that regions do not allow, whose source gets a NAK
+// as well (docs/protocol.md, "Multicast WRITE"), and packets that do not fit through a port.
 #pragma once
 
+#include <optional>
+
 #include "switch-emulator/engine/group/one_source.h"
+#include "wire/mrp.h"
 
 namespace cepheus::fabric {
 
 struct Call;
+struct GroupEntry;
+struct Leader;
 
 // This switch refuses the WRITE that begins with `packet`, at `psn` of the group, for the member at
 // `path`, and its later packets: NAK(remote access) to the source, REJECT(remote access) with the
@@ -21,5 +26,15 @@ void name_refuser(Call& call, OneSource& group, const GroupPacket& packet, const
 // The member at `path` publishes regions in a group of another write mode, or needs announced
 // WRITEs: sends REJECT(write mode) to the leader.
 void refuse_regions(Call& call, const Group& group, const Leader& leader, const Path& path);
+
+// A copy of this group's data did not fit through `port` (Call::take_too_long): the leader gets
+// REJECT(too long) with that port's path MTU and a member behind it, once in kBetweenTooLong.
+inline constexpr wire::Duration kBetweenTooLong = std::chrono::milliseconds(200);
+void report_too_long(Call& call, GroupEntry& entry, PortId port);
+
+// None if the leader has gone.
+void reject_to_leader(Call& call, const Group& group, const Leader& leader, wire::MrpReject reason,
+                      const std::optional<wire::MrpMember>& member = {},
+                      const std::optional<wire::MrpPath>& path = {});
 
 }  // namespace cepheus::fabric

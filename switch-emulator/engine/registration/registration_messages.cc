@@ -125,12 +125,8 @@ void make_aged(const Call& call, const AgedGroup& group, Pass&& pass) {
   datagram.ip.destination = group.id;
   datagram.udp.source_port = call.config.mrp_port;
   datagram.udp.destination_port = call.config.mrp_port;
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kUnregister;
+  auto message = message_of(wire::MrpType::kUnregister, group.id, group.epoch, group.leader);
   message.header.flags = static_cast<std::uint16_t>(group.why);
-  message.header.epoch = group.epoch;
-  message.header.mcst_id = group.id;
-  message.header.instance = group.leader.instance;
   pass(MrpRequest{datagram, message});
 }
 
@@ -177,6 +173,16 @@ void confirm_publication(Call& call, const wire::UdpDatagram& request,
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
   message.add({publication.member.host, publication.member.qpn});
   send_signed(call, call.ingress(), answer_to(call, request), message);
+}
+
+wire::MrpMessage message_of(wire::MrpType type, McstId id, std::uint16_t epoch,
+                            const Leader& leader) {
+  wire::MrpMessage message;
+  message.header.type = type;
+  message.header.epoch = epoch;
+  message.header.mcst_id = id;
+  message.header.instance = leader.instance;
+  return message;
 }
 
 void send_to_leader(Call& call, PortId port, const Leader& leader,

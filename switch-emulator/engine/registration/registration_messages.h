@@ -56,6 +56,10 @@ void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMess
 void confirm_publication(Call& call, const wire::UdpDatagram& request,
                          const wire::Publication& publication);
 
+// A message of this switch about the leader's group.
+wire::MrpMessage message_of(wire::MrpType type, McstId id, std::uint16_t epoch,
+                            const Leader& leader);
+
 // From the switch to the leader: hosts at this switch. The message's header names the group.
 void send_report(Call& call, const Leader& leader, const Group& group,
                  const wire::MrpMessage& message);

@@ -18,11 +18,7 @@ wire::MrpPath path_of(const GroupTable& groups, const GroupEntry& entry) {
 void report_path(Call& call, const GroupTable& groups, GroupEntry& entry) {
   const Group& group = entry.table.group;
   entry.table.reported = path_of(groups, entry);
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kReport;
-  message.header.epoch = group.epoch;
-  message.header.mcst_id = group.id;
-  message.header.instance = entry.leader.instance;
+  auto message = message_of(wire::MrpType::kReport, group.id, group.epoch, entry.leader);
   message.path = entry.table.reported;
   send_report(call, entry.leader, group, message);
 }
@@ -41,29 +37,6 @@ void report_share_changes(Call& call, GroupTable& groups) {
   groups.for_each([&](McstId, GroupEntry& entry) {
     if (entry.is_in_use) report_path_change(call, groups, entry);
   });
-}
-
-void report_too_long(Call& call, GroupEntry& entry, PortId port) {
-  GroupInstance& table = entry.table;
-  const Group& group = table.group;
-  if (call.now < table.too_long_again || group.leader == kNoPath) return;
-  table.too_long_again = call.now + kBetweenTooLong;
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kReject;
-  message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kTooLong);
-  message.header.epoch = group.epoch;
-  message.header.mcst_id = group.id;
-  message.header.instance = entry.leader.instance;
-  // 0 would mean that no limit is known.
-  if (const auto mtu = call.port(port).path_mtu(); mtu != 0) message.path = wire::MrpPath{mtu, 0};
-  const PathNo path = group.find(port);  // none: the member was evicted meanwhile
-  if (path != kNoPath && group.paths[path].is_host) {
-    message.add({call.port(port).host, group.paths[path].qpn});
-  } else if (const auto behind = table.roster.one_behind(port)) {
-    message.add(*behind);
-  }
-  send_to_leader(call, group.paths[group.leader].port, entry.leader, message);
-  call.count(Counter::kMrpReject);
 }
 
 }  // namespace cepheus::fabric

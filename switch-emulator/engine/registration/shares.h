@@ -17,9 +17,4 @@ void report_path_change(Call& call, const GroupTable& groups, GroupEntry& entry)
 // The same for all groups in use, if shares have changed. An idle group's is sent when it is used.
 void report_share_changes(Call& call, GroupTable& groups);
 
-// A copy of this group's data did not fit through `port` (Call::take_too_long): the leader gets
-// REJECT(too long) with that port's path MTU and a member behind it, once in kBetweenTooLong.
-inline constexpr wire::Duration kBetweenTooLong = std::chrono::milliseconds(200);
-void report_too_long(Call& call, GroupEntry& entry, PortId port);
-
 }  // namespace cepheus::fabric
