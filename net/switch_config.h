@@ -42,10 +42,7 @@ struct PortConfig {
     return wire::path_mtu_within(mtu - std::min(mtu, wire::kDataOverhead));
   }
   // The smaller one of both that are known.
-  std::uint32_t most_waiting() const {
-    if (data_slots == 0 || queue_frames == 0) return std::max(data_slots, queue_frames);
-    return std::min(data_slots, queue_frames);
-  }
+  std::uint32_t most_waiting() const { return wire::least_known(data_slots, queue_frames); }
 };
 
 // The switches that branch sender groups' data (docs/protocol.md): all, those with hosts, none.

@@ -129,19 +129,13 @@ struct MrpPath {
 
   // The smaller limit of each kind.
   constexpr void narrow(const MrpPath& other) {
-    mtu = smaller(mtu, other.mtu);
-    window = smaller(window, other.window);
+    mtu = least_known(mtu, other.mtu);
+    window = least_known(window, other.window);
   }
   // A whole record. Empty if `data` does not begin with one.
   static std::optional<MrpPath> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out) const;
   friend constexpr bool operator==(const MrpPath&, const MrpPath&) = default;
-
- private:
-  template <typename T>
-  static constexpr T smaller(T a, T b) {
-    return a == 0 || (b != 0 && b < a) ? b : a;
-  }
 };
 
 struct MrpHeader {

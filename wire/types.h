@@ -136,6 +136,12 @@ using Duration = std::chrono::nanoseconds;
 using Instant = EngineClock::time_point;
 inline constexpr Instant kNever = Instant::max();
 
+// The smaller of two limits; 0: not known.
+template <typename T>
+constexpr T least_known(T a, T b) {
+  return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 // Path MTU: payload bytes in one packet (IBTA 9.2: 256, 512, 1024, 2048, 4096).
 constexpr bool is_path_mtu(std::uint32_t n) {
   return n == 256 || n == 512 || n == 1024 || n == 2048 || n == 4096;

@@ -67,16 +67,13 @@ std::uint32_t GroupTable::share_of(PortId port, bool is_in_use) const {
   constexpr std::uint32_t kLeastShare = 16;
   constexpr std::uint32_t kWholeShare = 128;  // half of a larger part stays free for repeats
   if (!config_.rules.announced_window) return 0;
-  wire::MrpPath queue{0, config_.ports[port.value()].most_waiting()};
-  queue.narrow({0, config_.data_slots});
-  const std::uint32_t frames = queue.window;
-  wire::MrpPath share{0, config_.ports[port.value()].ring_window};
-  if (frames == 0) return share.window;
+  const PortConfig& out = config_.ports[port.value()];
+  const std::uint32_t frames = wire::least_known(out.most_waiting(), config_.data_slots);
+  if (frames == 0) return out.ring_window;
   const std::uint32_t groups = in_use_over_port_[port.value()] + (is_in_use ? 0 : 1);
   const std::uint32_t part = frames / parts_for(groups);
   const std::uint32_t half = std::max(part / 2, std::min(part, kWholeShare));
-  share.narrow({0, std::max(half, std::min(frames, kLeastShare))});
-  return share.window;
+  return wire::least_known(out.ring_window, std::max(half, std::min(frames, kLeastShare)));
 }
 
 void GroupTable::count_in_use(PortId port, int change) {
