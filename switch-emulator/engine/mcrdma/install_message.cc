@@ -12,14 +12,13 @@ namespace {
 std::uint32_t window_of(const SwitchConfig& config, const SenderGroup& group,
                         const Branch& branch) {
   if (!config.rules.announced_window) return group.installed.window;
-  wire::MrpPath least{0, group.installed.window};
+  std::uint32_t least = wire::least_known(group.installed.window, (config.data_slots + 1) / 2);
   for (const PortId port : branch.ports) {
     const PortConfig& out = config.ports[port.value()];
-    least.narrow({0, (out.most_waiting() + 1) / 2});
-    least.narrow({0, out.ring_window});
+    least = wire::least_known(least, (out.most_waiting() + 1) / 2);
+    least = wire::least_known(least, out.ring_window);
   }
-  least.narrow({0, (config.data_slots + 1) / 2});
-  return least.window;
+  return least;
 }
 
 }  // namespace
@@ -59,14 +58,13 @@ bool measures(const SenderGroupMessage& message) {
          (message.header.flags & SenderGroupMessage::kMeasures) != 0;
 }
 
-std::uint16_t least_mtu_of(const SwitchConfig& config, const SenderGroup& group,
-                           const Branch& branch) {
-  wire::MrpPath path{group.installed.path_mtu, 0};
-  path.narrow({config.ports[group.ingress.value()].path_mtu(), 0});
-  for (const PortId port : branch.ports) {
-    path.narrow({config.ports[port.value()].path_mtu(), 0});
-  }
-  return path.mtu;
+void narrow_path(const SwitchConfig& config, PortId ingress, std::span<const PortId> out,
+                 SenderGroupMessage& install) {
+  const auto narrow = [&](PortId port) {
+    install.path_mtu = wire::least_known(install.path_mtu, config.ports[port.value()].path_mtu());
+  };
+  narrow(ingress);
+  for (const PortId port : out) narrow(port);
 }
 
 }  // namespace cepheus::fabric

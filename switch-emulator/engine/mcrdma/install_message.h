@@ -1,6 +1,8 @@
 // The messages that a switch makes of a sender group's INSTALL.
 #pragma once
 
+#include <span>
+
 #include "switch-emulator/engine/mcrdma/sender_table.h"
 
 namespace cepheus::fabric {
@@ -16,8 +18,8 @@ wire::SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& 
 // An INSTALL that finds the least path MTU, before any receiver connects.
 bool measures(const wire::SenderGroupMessage& message);
 
-// The least path MTU so far, and through the ports of the branch and of the sender's side.
-std::uint16_t least_mtu_of(const SwitchConfig& config, const SenderGroup& group,
-                           const Branch& branch);
+// Lowers its path MTU to that of the ports on the sender's side and on the receivers'.
+void narrow_path(const SwitchConfig& config, PortId ingress, std::span<const PortId> out,
+                 wire::SenderGroupMessage& install);
 
 }  // namespace cepheus::fabric

@@ -147,13 +147,9 @@ bool Installer::narrow_passing(Call& call, const Frame& frame, const wire::UdpHe
   if (!message || !measures(*message) || !out) return false;
   CEPHEUS_SITUATION("a switch that branches nothing narrows an INSTALL's path");
   --datagram->ip.ttl;
-  wire::MrpPath path{message->path_mtu, 0};
-  path.narrow({call.port(call.ingress()).path_mtu(), 0});
   // Data may leave by any of them.
-  for (const PortId port : routes_.ports(*routes_.find(datagram->ip.destination))) {
-    if (port != call.ingress()) path.narrow({call.port(port).path_mtu(), 0});
-  }
-  message->path_mtu = path.mtu;
+  narrow_path(config_, call.ingress(), routes_.ports(*routes_.find(datagram->ip.destination)),
+              *message);
   send_signed(call, *out, *datagram, *message);
   call.count(Counter::kMrpTaken);
   return true;
@@ -498,7 +494,7 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
     if (is_for_host) address_process(call, part.receivers[0].control_port, datagram.udp);
     datagram.ip.destination = is_for_host ? part.receivers[0].host : part.addressed;
     if (measures(part) && call.rules().least_path_mtu) {
-      part.path_mtu = least_mtu_of(config_, group, branch);
+      narrow_path(config_, group.ingress, branch.ports, part);
     }
     for (std::size_t i = 0; i < copies(branch); ++i) {
       part.share = share / parts + std::exchange(rest, 0);
