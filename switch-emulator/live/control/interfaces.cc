@@ -85,9 +85,7 @@ void Interfaces::look_for_roce() {
 void Interfaces::set_doubts_behind_one_armed(std::uint8_t doubts) {
   const std::uint8_t cores = cores_of_switch();
   for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
-    const bool is_behind =
-        datapath_.shared_port(host) == nullptr && datapath_.wire_port(host) == nullptr;
-    if (is_behind) datapath_.set_box(host, doubts, cores);
+    if (datapath_.is_behind_one_armed(host)) datapath_.set_box(host, doubts, cores);
   }
 }
 

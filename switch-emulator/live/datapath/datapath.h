@@ -61,7 +61,6 @@ class Datapath final : Transit::Arrivals {
   // interface, else null.
   fabric::SwitchPort* shared_port(std::size_t host) { return hosts_[host].shared; }
   fabric::WirePort* wire_port(std::size_t host) { return hosts_[host].wire; }
-  // The interface of all hosts that have no port of their own, else null.
   bool is_behind_one_armed(std::size_t host) const { return hosts_[host].behind != nullptr; }
   const net::PortConfig& port_config(std::size_t host) const {
     const Port& port = ports_[hosts_[host].port];
@@ -69,6 +68,7 @@ class Datapath final : Transit::Arrivals {
   }
   // The largest frame that the host's network interface takes now, from Ethernet header to ICRC.
   void set_interface_frame(std::size_t host, std::uint32_t bytes);
+  // The interface of all hosts that have no port of their own, else null.
   fabric::OneArmedInterface* one_armed() { return one_armed_.get(); }
   // The network interface that the host is behind; empty: none.
   std::string interface_of(std::size_t host) const;
