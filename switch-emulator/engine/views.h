@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "switch-emulator/engine/group/write_refusal.h"
 #include "wire/types.h"
 
 namespace cepheus::net {
@@ -22,16 +23,6 @@ using wire::PortId;
 using wire::Psn;
 using wire::Qpn;
 
-// A multicast WRITE that a member's regions did not allow.
-struct WriteRefusal {
-  Ipv4 host;                 // the member's
-  std::uint32_t region = 0;  // as the source named it: number, offset, bytes
-  std::uint64_t offset = 0;
-  std::uint32_t length = 0;
-  // The member's NIC refused a WRITE that the switch had let through; the other fields are 0.
-  bool by_nic = false;
-  std::uint64_t count = 0;  // so far
-};
 struct RegionView {
   std::uint16_t number = 0;
   std::uint64_t virtual_address = 0, length = 0;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/group/announcements.h"
-#include "switch-emulator/engine/views.h"
+#include "switch-emulator/engine/group/write_refusal.h"
 #include "wire/extension_headers.h"
 #include "wire/publication.h"
 
