@@ -87,6 +87,8 @@ class Interfaces {
   std::unordered_map<std::string, std::string> owners_;
 };
 
+constexpr const char* kNoPathMtu = " is not a path MTU; write 256, 512, 1024, 2048 or 4096";
+
 std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
   for (const auto& [key, p] :
        {std::pair("loss", link.loss), std::pair("duplicate", link.duplicate),
@@ -96,12 +98,12 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
              " is not a probability; write a number from 0.0 to 1.0";
     }
   }
-  if (link.mtu != 0 && (!wire::is_path_mtu(link.mtu) || link.mtu > mtu)) {
-    return "mtu = " + std::to_string(link.mtu) +
-           " of a link is not a path MTU, or is larger than the fabric's; write 256, 512, 1024, "
-           "2048 "
-           "or 4096, at most " +
-           std::to_string(mtu);
+  const std::string link_mtu = "mtu = " + std::to_string(link.mtu) + " of a link";
+  if (link.mtu != 0 && !wire::is_path_mtu(link.mtu)) return link_mtu + kNoPathMtu;
+  if (link.mtu > mtu) {
+    const std::string fabrics = std::to_string(mtu);
+    return link_mtu + " is larger than the fabric's " + fabrics +
+           "; write at most mtu = " + fabrics + ", or a larger mtu in [fabric]";
   }
   if (link.delay.count() < 0 || link.reorder_by.count() < 0) return "delays can't be negative";
   if (std::max(link.delay, link.reorder_by) > kMostDelay) {
@@ -123,8 +125,7 @@ MaybeProblem fabric_problem(const Topology& t) {
     return TopologyProblem{Of::kFabric, 0, std::move(text)};
   };
   if (!wire::is_path_mtu(t.mtu)) {
-    return problem("mtu = " + std::to_string(t.mtu) +
-                   " is not a path MTU; write 256, 512, 1024, 2048 or 4096");
+    return problem("mtu = " + std::to_string(t.mtu) + kNoPathMtu);
   }
   if (t.seed > kMaxSeed) return problem("seed is larger than " + std::to_string(kMaxSeed));
   if (t.mrp_port == 0 || t.mrp_port == wire::kRoceUdpPort) {

@@ -82,7 +82,9 @@ TEST(TopologyFile, ReportsAMistakeWithItsLineAndAWordOfIt) {
       {5, "leads to 'a'",
        kHost + "interface = \"p0\"\n[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\ninterface = "
                "\"p0\"\n"},
-      {3, "larger than the fabric's", "[fabric]\nmtu = 1024\n" + kHost + "link = { mtu = 2048 }\n"},
+      {1, "of a link is not a path MTU", kHost + "link = { mtu = 1500 }\n"},
+      {3, "larger than the fabric's 1024",
+       "[fabric]\nmtu = 1024\n" + kHost + "link = { mtu = 2048 }\n"},
       {1, "60min", kHost + "link = { delay = \"61min\" }\n"},
       {3, "leads to 'all", "[fabric]\none_armed = \"p0\"\n" + kHost + "interface = \"p0\"\n"},
       {1, "one_armed = 'no name'", "[fabric]\none_armed = \"no name\"\n" + kHost},
