@@ -56,12 +56,22 @@ wire::Result<std::uint8_t> Interfaces::check(const std::string& interface,
 std::uint8_t Interfaces::check_again(const std::string& interface, std::uint32_t largest_frame) {
   std::uint8_t doubts = 0;
   for (const auto& found : fabric::check_interface(interface, largest_frame, machine_)) {
-    const std::uint8_t doubt = doubt_of(found);
     const std::string text = found.to_text(interface);
-    if (doubt != 0 && doubts_.insert(text).second) warn_(text);
-    doubts |= doubt;
+    const bool is_good = found.verdict == fabric::InterfaceCheck::Verdict::kGood;
+    if (!is_good && doubts_.insert(text).second) warn_(text);
+    doubts |= doubt_of(found);
   }
   return doubts;
+}
+
+void Interfaces::check_again(const fabric::WirePort& port, std::size_t host) {
+  const fabric::WirePortConfig& config = port.config();
+  datapath_.set_box(host, check_again(config.interface, config.largest_frame), cores_of_switch());
+}
+
+void Interfaces::check_one_armed_again() {
+  const fabric::OneArmedConfig& config = datapath_.one_armed()->config();
+  set_doubts_behind_one_armed(check_again(config.interface, config.largest_frame));
 }
 
 void Interfaces::look_for_roce() {
@@ -72,14 +82,10 @@ void Interfaces::look_for_roce() {
   --checks_left_;
   for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
     const fabric::WirePort* const port = datapath_.wire_port(host);
-    if (port == nullptr || !port->is_open()) continue;
-    const auto& config = port->config();
-    datapath_.set_box(host, check_again(config.interface, config.largest_frame), cores_of_switch());
+    if (port != nullptr && port->is_open()) check_again(*port, host);
   }
   const fabric::OneArmedInterface* const one_armed = datapath_.one_armed();
-  if (one_armed == nullptr || !one_armed->is_open()) return;
-  const auto& config = one_armed->config();
-  set_doubts_behind_one_armed(check_again(config.interface, config.largest_frame));
+  if (one_armed != nullptr && one_armed->is_open()) check_one_armed_again();
 }
 
 void Interfaces::set_doubts_behind_one_armed(std::uint8_t doubts) {
@@ -99,7 +105,7 @@ wire::Result<void> Interfaces::open(fabric::WirePort& port, std::size_t host, wi
     return watched;
   }
   datapath_.set_box(host, *doubts, cores_of_switch());
-  adopt_mtu(host, config.interface, config.largest_frame);
+  adopt_mtu(port, host);
   datapath_.attach(now, host);
   return {};
 }
@@ -118,17 +124,20 @@ wire::Result<void> Interfaces::open_one_armed(wire::Instant now) {
   return watched;
 }
 
-void Interfaces::adopt_mtu(std::size_t host, const std::string& interface,
-                           std::uint32_t largest_frame) {
-  datapath_.set_interface_frame(host, fabric::frame_at(interface, largest_frame));
+bool Interfaces::adopt_mtu(const fabric::WirePort& port, std::size_t host) {
+  const fabric::WirePortConfig& config = port.config();
+  return datapath_.set_interface_frame(host,
+                                       fabric::frame_at(config.interface, config.largest_frame));
 }
 
-void Interfaces::adopt_mtu_of_one_armed() {
+bool Interfaces::adopt_mtu_of_one_armed() {
   const fabric::OneArmedConfig& config = datapath_.one_armed()->config();
   const std::uint32_t frame = fabric::frame_at(config.interface, config.largest_frame);
+  bool changes = false;
   for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
-    if (datapath_.is_behind_one_armed(host)) datapath_.set_interface_frame(host, frame);
+    if (datapath_.is_behind_one_armed(host)) changes |= datapath_.set_interface_frame(host, frame);
   }
+  return changes;
 }
 
 template <typename Interface, typename Wake>
@@ -154,9 +163,9 @@ void Interfaces::look_again(wire::Instant now) {
 void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant now) {
   const std::string who = "host " + datapath_.identity(host).name + " is ";
   if (port.is_open()) {
-    const fabric::WirePortConfig& config = port.config();
     if (port.is_at_its_interface()) {
-      return adopt_mtu(host, config.interface, config.largest_frame);
+      if (adopt_mtu(port, host)) check_again(port, host);
+      return;
     }
     poller_.forget(port.fd());
     datapath_.detach(now, host);
@@ -186,7 +195,10 @@ void Interfaces::look_at_one_armed(wire::Instant now) {
   fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
   if (one_armed.is_open()) {
     const auto looked = one_armed.look();
-    if (looked) return adopt_mtu_of_one_armed();
+    if (looked) {
+      if (adopt_mtu_of_one_armed()) check_one_armed_again();
+      return;
+    }
     if (one_armed.fd() >= 0) poller_.forget(one_armed.fd());
     datapath_.close_one_armed(now);
     warn_("all hosts behind it are detached: " + looked.error().text);

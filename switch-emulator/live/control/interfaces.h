@@ -2,8 +2,8 @@
 // when they come back.
 //
 // An interface that can't serve is refused, and doubts about it are reported
-// (ports/interface_check.h). Interfaces are checked when they are opened, and again when the machine
-// gets another RoCE device. Once a second each interface is looked for, and its MTU becomes its
+// (ports/interface_check.h). Interfaces are checked when they are opened, and again when their MTU
+// changes or the machine gets another RoCE device. Once a second each interface is looked for, and its MTU becomes its
 // ports': hosts of a deleted one are detached until one of its name exists again. All hosts behind a
 // one-armed interface are detached while the kernel would route the groups' packets as well. Runs on
 // the datapath's thread.
@@ -53,9 +53,12 @@ class Interfaces {
   wire::Result<std::uint8_t> check(const std::string& interface, std::uint32_t largest_frame);
   void set_doubts_behind_one_armed(std::uint8_t doubts);
   std::uint8_t check_again(const std::string& interface, std::uint32_t largest_frame);
+  void check_again(const fabric::WirePort& port, std::size_t host);
+  void check_one_armed_again();
   void look_for_roce();
-  void adopt_mtu(std::size_t host, const std::string& interface, std::uint32_t largest_frame);
-  void adopt_mtu_of_one_armed();
+  // True: it has changed.
+  bool adopt_mtu(const fabric::WirePort& port, std::size_t host);
+  bool adopt_mtu_of_one_armed();
   static bool is_there(const std::string& interface);
   void report(std::size_t who, const wire::Result<void>& opened, const std::string& good);
   template <typename Interface, typename Wake>

@@ -137,6 +137,8 @@ class InterfacesTest : public DatapathTest {
     TestVeth::ip("link set port mtu 2200");
     look_a_second_later();
     EXPECT_EQ(path_mtu(), 2048);
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_THAT(warnings[1], HasSubstr("groups over it have packets of 2048 bytes"));
   }
 
   // A driver's RoCE device on the interface comes, in a sysfs of the test's own.

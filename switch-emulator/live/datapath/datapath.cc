@@ -233,10 +233,12 @@ std::string Datapath::interface_of(std::size_t host) const {
   return wire != nullptr ? wire->config().interface : one_armed_->config().interface;
 }
 
-void Datapath::set_interface_frame(std::size_t host, std::uint32_t bytes) {
+bool Datapath::set_interface_frame(std::size_t host, std::uint32_t bytes) {
   const Port& port = ports_[hosts_[host].port];
   const std::uint32_t most = net::largest_frame(hosts_[host].identity.mtu);
-  switches_[port.of_switch].engine->set_mtu(port.id, std::min(bytes, most));
+  const std::uint32_t before = port_config(host).mtu, now = std::min(bytes, most);
+  switches_[port.of_switch].engine->set_mtu(port.id, now);
+  return now != before;
 }
 
 void Datapath::detach(wire::Instant now, std::size_t host) {

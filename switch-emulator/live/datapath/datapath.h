@@ -67,7 +67,8 @@ class Datapath final : Transit::Arrivals {
     return switches_[port.of_switch].engine->config().ports[port.id.value()];
   }
   // The largest frame that the host's network interface takes now, from Ethernet header to ICRC.
-  void set_interface_frame(std::size_t host, std::uint32_t bytes);
+  // True: its port took another one before.
+  bool set_interface_frame(std::size_t host, std::uint32_t bytes);
   // The interface of all hosts that have no port of their own, else null.
   fabric::OneArmedInterface* one_armed() { return one_armed_.get(); }
   // The network interface that the host is behind; empty: none.
