@@ -33,10 +33,9 @@
 namespace cepheus::wire {
 
 enum class MrpType : std::uint8_t {
-  kRegister =
-      1,         // leader -> switches -> hosts: build the tables, name the members behind each port
-  kConfirm = 2,  // host -> leader: answers REGISTER, CONNECT and ACTIVATE of this member
-  kReject = 3,   // switch or host -> leader: refusal, with a reason
+  kRegister = 1,    // leader -> switches -> hosts: build the tables, with members by port
+  kConfirm = 2,     // host -> leader: answers REGISTER, CONNECT and ACTIVATE of this member
+  kReject = 3,      // switch or host -> leader: refusal, with a reason
   kActivate = 4,    // leader -> switches -> hosts: every member is connected; data may flow
   kUnregister = 5,  // leader -> switches -> hosts: delete the group
   kRefresh = 6,     // leader -> switches: still alive (ageing)

@@ -3,9 +3,9 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "switch-emulator/live/status/fabric_view.h"
 #include "wire/result.h"
@@ -20,11 +20,10 @@ class ViewSource {
   wire::Result<nlohmann::json> look();
 
  private:
+  static constexpr double kForgetSeconds = 5;
   const std::string fabric_socket_;
   std::optional<live::Snapshot> before_;
 };
-
-constexpr double kForgetSeconds = 5;
 
 inline wire::Result<nlohmann::json> ViewSource::look() {
   const auto before = std::exchange(before_, std::nullopt);

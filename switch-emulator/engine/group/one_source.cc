@@ -12,14 +12,14 @@
 namespace cepheus::fabric {
 namespace {
 
-const Rebasing kRebasing(true), kByPackets(false);
-const HostSync kHostSync(true), kUnready(false);
+const Rebasing kRebasing(true), kRebasingByArrival(false);
+const HostSync kHostSync(true), kHostSyncWithoutWait(false);
 
 const Numbering& numbering_of(const net::Rules& rules) {
   if (rules.source_change == net::SourceChange::kHostSync) {
-    return rules.handover_rnr ? kHostSync : kUnready;
+    return rules.handover_rnr ? kHostSync : kHostSyncWithoutWait;
   }
-  return rules.psn_from_state ? kRebasing : kByPackets;
+  return rules.psn_from_state ? kRebasing : kRebasingByArrival;
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ std::string window_text(const FabricStatus& status, wire::McstId id) {
          (places.size() == 1 ? "queue" : "queues") + " of " + first_few(places);
 }
 
-// ". Packets of 1024 bytes, by port h2 of s0"
+// ". Packets of 1024 bytes, by port h2 at s0"
 std::string mtu_text(const FabricStatus& status, const fabric::GroupView& group) {
   if (group.path_mtu == 0) return {};
   const std::string text = ". Packets of " + std::to_string(group.path_mtu) + " bytes";
