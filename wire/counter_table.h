@@ -1,8 +1,8 @@
 // Named counters: an enumeration whose lines are those of one table, and the values.
 //
 // A table is a file of lines CEPHEUS_COUNTER(kDropTtl, "drop_ttl", "time to live used up"); a
-// switch's has each counter's part in the balance before the text. It is
-// included once for the enumerators and once for their texts, and undefines the macro at its end.
+// switch's has each counter's part in the balance before the text. A table is included once for the
+// enumerators and once for their texts, and undefines the macro at its end.
 #pragma once
 
 #include <array>

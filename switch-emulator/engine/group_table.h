@@ -104,7 +104,7 @@ class GroupTable {
   }
   // Frames of the port's queue that a group may fill, if it is (not) in use; 0: no limit is known.
   std::uint32_t share_of(PortId port, bool is_in_use) const;
-  // What a group's ways over the port can take.
+  // Limits of a group's ways over the port.
   wire::MrpPath path_over(PortId port, bool is_in_use) const {
     const std::uint16_t mtu =
         config_.rules.least_path_mtu ? config_.ports[port.value()].path_mtu() : std::uint16_t{0};

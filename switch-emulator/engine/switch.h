@@ -91,8 +91,8 @@ class Switch {
   void watch(PortId port, const net::PauseState& state);
   // The medium of a host's port. `sight` outlives this object.
   void watch(PortId port, const PortSight& sight);
-  // The interface at `port` takes frames of this size now. Later groups have smaller packets; packets
-  // of existing ones that are too long are dropped, and their leaders learn it.
+  // From now on the interface at `port` takes frames of at most `bytes`. New groups fit. Copies of
+  // existing groups that do not fit are dropped, and the groups' leaders learn it.
   void set_mtu(PortId port, std::uint32_t bytes);
   // Adopts the settings of `next` that SwitchConfig::take_settings() takes. Existing groups stay,
   // even beyond the new limit; deadlines that new ages make earlier are handled by the next

@@ -52,7 +52,7 @@ struct GroupView {
   std::string write_mode = "regions";
   std::string cnp_policy = "worst-path";
   std::uint32_t path_mtu = 0;  // payload bytes of a packet; 0: not known yet
-  std::string mtu_limit;       // what keeps packets from being longer, if this switch knows it
+  std::string mtu_limit;       // the port or device that limits it, if this switch knows it
   std::optional<WriteRefusal> refused;  // the last one
   Psn start, base, sent, acknowledged;
   Ipv4 source;

@@ -1,6 +1,6 @@
-// What an interface has received becomes a Frame with its payload in a slot, or is dropped and
-// counted: in a VLAN (but PROBEs pass, so that the ladder can name the VLAN), longer than the MTU,
-// malformed, or no slot is free. A checksum that the kernel left to hardware is completed first.
+// A received frame becomes a Frame with its payload in a slot, or is dropped and counted: in a VLAN
+// (but PROBEs pass, so that the ladder can name the VLAN), longer than the MTU, malformed, or no
+// slot is free. A checksum that the kernel left to hardware is completed first.
 #include "switch-emulator/ports/received_frames.h"
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 // Feedback is about the present turn, or it is dropped and counted: another turn's name, no source,
 // the source's own path, PSNs that were not sent, or no more than the path has acknowledged before.
 //
-// What is overdue is requested again (FeedbackTimer), the last ACK of a turn is repeated
+// Overdue feedback is requested again (FeedbackTimer), the last ACK of a turn is repeated
 // (LastAcks), and a last source that is not ready makes the new one wait by RNR NAK
 // (docs/protocol.md, "Changing the source").
 #include "switch-emulator/engine/group/feedback.h"

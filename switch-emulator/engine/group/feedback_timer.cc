@@ -147,7 +147,7 @@ std::optional<Duration> FeedbackTimer::source_wait(const Turn& turn, Duration fl
 
 // The receiver sends no second RNR NAK for the packet. If the first one was lost on the way to the
 // source, nothing comes from there. Only the source's own switch knows all waits of the source. NICs
-// keep long waits roughly.
+// keep long waits roughly, so half of the wait is added.
 Instant FeedbackTimer::next_after_rnr(const OneSource& group, Duration floor) const {
   const Turn& turn = group.turn;
   const auto repeat_begins = turn.naks().repeat_begins();

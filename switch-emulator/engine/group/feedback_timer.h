@@ -64,7 +64,7 @@ class FeedbackTimer {
   bool take_sooner() { return std::exchange(is_sooner_, false); }
   // Whether one of the slowest paths has answered RNR, and the source has not repeated its packet.
   bool awaits_receiver(const Turn& turn) const;
-  // ... although it has had to wait for long enough.
+  // ... although the source's wait is over.
   bool may_have_lost_rnr(Instant now, const Turn& turn) const;
   // The packet that the slowest paths lack has been requested.
   void on_request(Instant now, const Turn& turn);
@@ -73,7 +73,7 @@ class FeedbackTimer {
   std::size_t paths() const { return paths_.size(); }
 
  private:
-  // The source's round trip after which its silence is too long. None: unknown.
+  // How long the source may take to answer feedback. None: not measured yet.
   std::optional<Duration> source_wait(const Turn& turn, Duration floor) const;
   Instant next_after_rnr(const OneSource& group, Duration floor) const;
 

@@ -1,6 +1,6 @@
 // A packet of another path than the source's claims the turn. It begins a turn only if the last one
-// has ended everywhere (the gate); before that it is held, or its sender waits by RNR NAK. What
-// else it can be, and the answer:
+// has ended everywhere (the gate); before that it is held, or its sender waits by RNR NAK. Other
+// packets, and their answers:
 //
 //   of an earlier turn                 acknowledged again: its sender has lost that ACK
 //   beyond the data window             dropped: forged

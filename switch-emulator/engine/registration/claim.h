@@ -72,7 +72,7 @@ class Rebasing final : public Numbering {
 // both sides of a port.
 class HostSync final : public Numbering {
  public:
-  // `waits`: a newcomer does, for a last source that has not set its PSNs.
+  // `waits`: a newcomer waits until the last source has set its PSNs.
   explicit HostSync(bool waits) : waits_(waits) {}
 
   const char* name() const override { return "host-sync"; }

@@ -1,5 +1,6 @@
-// REJECTs to the leader of a group: members' WRITEs that regions do not allow, whose source gets a NAK
-// as well (docs/protocol.md, "Multicast WRITE"), and packets that do not fit through a port.
+// REJECTs to the leader of a group: of WRITEs that a member's regions do not allow, whose source
+// gets a NAK as well (docs/protocol.md, "Multicast WRITE"), and of packets that do not fit through a
+// port.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// A switch's registration datagrams: sent signed, and verified, if the fabric has a key, in the name
-// of the datagram's source.
+// A switch's registration datagrams: signed and verified, if the fabric has a key, in the name of the
+// datagram's source.
 #pragma once
 
 #include <array>

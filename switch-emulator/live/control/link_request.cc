@@ -1,6 +1,6 @@
 // A host's cable has the host's name, a trunk that of its switches. A name of two cables, an unknown
-// name, and a wrong direction are errors with the names that would do. What the request does not
-// mention stays as it is.
+// name, and a wrong direction are errors with the names that would do. Settings that the request
+// does not name stay.
 #include "switch-emulator/live/control/link_request.h"
 
 #include <algorithm>
