@@ -1,8 +1,5 @@
 #include "switch-emulator/engine/registration/registration.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/registration_messages.h"
@@ -455,60 +452,6 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
   }
   if (parts.is_empty()) return call.count(Counter::kDropNoRoute);
   parts.send(call, request);
-}
-
-// If the leader's port is down, the leader is not the source and the group has evictions, the
-// leader is evicted first, so that the messages in flight complete. Otherwise the group ends.
-void Registrar::age(Call& call, McstId id) {
-  GroupEntry& entry = *groups_.find(id);
-  if (entry.orphaned && !entry.leaderless && entry.is_active &&
-      !(entry.table.loss_ends && call.rules().loss_ends)) {
-    Group& group = entry.table.group;
-    const bool has_receivers =
-        group.paths.size() > 2 || !std::ranges::all_of(group.paths, &Path::is_host);
-    if (!group.behaviour->may_outlive(group.leader))
-      CEPHEUS_SITUATION("the port of a leader goes down for good during its own turn");
-    if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
-        has_receivers) {
-      CEPHEUS_SITUATION(
-          "the leader's port stays down, and its group's messages complete without it");
-      entry.leaderless = true;
-      entry.orphaned = call.now;
-      const PathNo leader = std::exchange(group.leader, kNoPath);
-      call.count(Counter::kPathsEvicted);
-      evict(call, groups_, entry, leader);
-      return groups_.reschedule(id, entry);
-    }
-  }
-  if (!entry.is_active) CEPHEUS_SITUATION("a registration ages that no leader goes on with");
-  call.count(Counter::kStaleTableAged);
-  dissolve(call, id, entry.orphaned ? MrpReject::kEvicted : MrpReject::kNone);
-}
-
-// No leader repeats a switch's UNREGISTER. Switches that got the first pass this one on.
-void Registrar::on_timer(Call& call) {
-  answers_.on_timer(call);
-  for (; !repeats_.empty() && repeats_.front().at <= call.now; repeats_.pop_front()) {
-    CEPHEUS_SITUATION("a switch repeats its UNREGISTER to switches behind it");
-    pass_on_aged_again(call, repeats_.front().group, repeats_.front().ports);
-  }
-}
-
-Instant Registrar::deadline() const {
-  return std::min(answers_.deadline(), repeats_.empty() ? wire::kNever : repeats_.front().at);
-}
-
-void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
-  GroupEntry& entry = *groups_.find(id);
-  GroupInstance& table = entry.table;
-  list_branches(table.group, branches_);
-  const AgedGroup aged{id, table.group.epoch, entry.leader, why};
-  pass_on_aged(call, aged, branches_, table.roster);
-  std::erase_if(branches_, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
-  if (!branches_.empty()) repeats_.push_back({call.now + call.config.rest / 2, aged, branches_});
-  table.roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
-  groups_.bury(call, id);
-  if (Tombstone* stone = groups_.find_tombstone(id)) stone->by_switch = true;
 }
 
 }  // namespace cepheus::fabric

@@ -14,10 +14,11 @@
 //                             +--- REGISTER(e+) ----+   replaces it: its UNREGISTER was lost
 #pragma once
 
-#include <deque>
+#include <algorithm>
 #include <span>
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/registration/ageing.h"
 #include "switch-emulator/engine/registration/answers.h"
 #include "switch-emulator/engine/registration/host_rate.h"
 #include "switch-emulator/engine/registration/placement.h"
@@ -43,30 +44,25 @@ struct MrpRequest {
   }
 };
 
-// A group that a switch has freed without its leader.
-struct AgedGroup {
-  McstId id;
-  std::uint16_t epoch = 0;
-  Leader leader;
-  wire::MrpReject why = wire::MrpReject::kNone;
-};
-
 class Registrar {
  public:
   Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
       : routes_(routes),
         groups_(groups),
         answers_(groups),
+        ageing_(groups),
         tree_(routes, groups),
         rate_(config, &SwitchConfig::register_rate) {}
 
   // A datagram on the registration port with a destination in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
-  void on_timer(Call& call);
-  Instant deadline() const;
-  // Frees a group that was neither used nor refreshed for too long, and informs the nodes behind
-  // this switch.
-  void age(Call& call, McstId id);
+  void on_timer(Call& call) {
+    answers_.on_timer(call);
+    ageing_.on_timer(call);
+  }
+  Instant deadline() const { return std::min(answers_.deadline(), ageing_.deadline()); }
+  // The group was neither used nor refreshed for too long.
+  void age(Call& call, McstId id) { ageing_.age(call, id); }
   // A host's port went down: informs the leaders of its groups at once.
   void on_port_down(Call& call, PortId down);
   // It is up again: a member with feedback from now on is the same as before.
@@ -85,7 +81,6 @@ class Registrar {
   void on_alive(Call& call, const MrpRequest& request);
   void on_publish(Call& call, const wire::UdpDatagram& datagram,
                   const wire::Publication& publication);
-  void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   bool is_stale(const MrpRequest& request);
   bool is_under_way(const MrpRequest& request);
@@ -104,16 +99,9 @@ class Registrar {
   const Routes& routes_;
   GroupTable& groups_;
   Answers answers_;
+  Ageing ageing_;
   Placement tree_;
   HostRate rate_;
-  // UNREGISTERs to be sent again, in the order of their times: at most max_groups in each
-  // orphan_age.
-  struct Repeat {
-    Instant at;
-    AgedGroup group;
-    std::vector<PortId> ports;
-  };
-  std::deque<Repeat> repeats_;
   std::vector<PortId> branches_;  // of the current group; a member for reuse
 };
 
