@@ -9,10 +9,8 @@
 // no route.
 #include "switch-emulator/engine/mcrdma/installer.h"
 
-#include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/mcrdma/install_message.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
-#include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/signed_datagram.h"
 #include "wire/ecn.h"
 #include "wire/situation.h"
@@ -121,7 +119,7 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   }
   const MrpType type = message->header.type;
   if (type == MrpType::kInstalled || type == MrpType::kReject) {
-    on_answer(call, frame, *datagram, *message);
+    answers_.on_answer(call, frame, *datagram, *message);
   } else if (message->sender() != datagram->ip.source) {
     call.count(Counter::kDropMrpForged);
   } else if (type == MrpType::kInstall) {
@@ -129,7 +127,7 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   } else if (type == MrpType::kRemove) {
     on_remove(call, *datagram, *message);
   } else if (type == MrpType::kQuery && from_host) {
-    on_query(call, *message);
+    answers_.on_query(call, *message);
   } else {
     call.count(Counter::kDropMrpForged);
   }
@@ -188,12 +186,12 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     return call.count(Counter::kDropMrpRate);
   }
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
-    return reject(call, message, reason, nullptr, tos);
+    return answers_.reject(call, message, reason, nullptr, tos);
   }
   // Feedback has only the virtual QPN, whatever host the data is addressed to.
   const SenderGroup* merging = from_sender ? groups_.find_merge(key) : nullptr;
   if (merging != nullptr && !is_one_group(merging->installed, message)) {
-    return reject(call, message, MrpReject::kIdInUse, nullptr, tos);
+    return answers_.reject(call, message, MrpReject::kIdInUse, nullptr, tos);
   }
   if (group != nullptr && wire::newer_epoch(group->installed.header.epoch, message.header.epoch)) {
     CEPHEUS_RARE_SITUATION("an INSTALL of an older epoch arrives at a switch");
@@ -208,7 +206,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
       group->last_seen = call.now;
       group->note_install();
     }
-    return report_cut_off(call, message, message.receivers[unreachable], tos);
+    return answers_.report_cut_off(call, message, message.receivers[unreachable], tos);
   }
   std::vector<MrpMember> former = erase_older(key, message, group);
   if (group == nullptr) group = &groups_.add(key, addressed);
@@ -265,21 +263,6 @@ std::vector<MrpMember> Installer::erase_older(const SenderKey& key,
     return true;
   });
   return former;
-}
-
-// During set-up one unreachable receiver keeps this switch from installing the group. In operation
-// a receiver with its port down here has gone; others may become reachable again.
-void Installer::report_cut_off(Call& call, const SenderGroupMessage& message,
-                               const MrpMember& receiver, std::uint8_t tos) {
-  call.count(Counter::kSenderUnreachable);
-  const auto route = routes_.find(receiver.host);
-  const bool is_here = route && call.port(routes_.ports(*route).front()).kind == PortKind::kHost;
-  const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
-  // Without HELLOs the sender's switch sends INSTALL over dead paths as well, beside those that
-  // reach the receiver.
-  if (!is_fresh && !is_here && config_.hello.count() == 0) return;
-  if (is_fresh || !is_here) return reject(call, message, MrpReject::kNoRoute, &receiver, tos);
-  report_down(call, message, receiver.host, tos);
 }
 
 void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
@@ -352,47 +335,6 @@ void Installer::remove_former(Call& call, const SenderGroup& gone,
   pass_on(call, all, MrpType::kRemove, kFormerShare, &gone.branches);
 }
 
-void Installer::on_query(Call& call, const SenderGroupMessage& message) {
-  call.count(Counter::kMrpQuery);
-  const SenderGroup* group = groups_.find_merge({message.sender(), message.virtual_qpn});
-  if (group == nullptr || group->installed.header.instance != message.header.instance) {
-    return call.count(Counter::kDropUnknownGroup);
-  }
-  SenderGroupMessage report = message_to_sender(group->installed, MrpType::kReport);
-  for (const AckMerge::Receiver& one : group->merge->receivers()) {
-    const auto port = own_port(call, routes_, one.host);
-    const bool is_down = port && !routes_.is_up(*port);
-    if (!is_down && !group->merge->lags(one)) continue;
-    std::uint8_t flags = is_down ? wire::kMemberDown : 0;
-    if (group->merge->lags(one)) {
-      flags |= group->merge->is_silent(call.now, one) ? wire::kMemberOwes : wire::kMemberLate;
-    }
-    report.add({one.host, Qpn(one.packets), flags});
-  }
-  send_to_sender(call, report, group->tos);
-  call.count(Counter::kMrpReport);
-}
-
-// From a receiver at this switch, to a sender anywhere.
-void Installer::on_answer(Call& call, const Frame& frame, const wire::UdpDatagram& datagram,
-                          const SenderGroupMessage& message) {
-  const bool is_own = is_from_sender(call) && message.receiver_count == 1 &&
-                      message.receivers[0].host == call.port(call.ingress()).host;
-  if (!is_own || datagram.ip.destination != message.sender()) {
-    return call.count(Counter::kDropMrpForged);
-  }
-  const auto out = routes_.next_hop(datagram.ip.destination, 0, call.ingress());
-  if (!out) return call.count(Counter::kDropNoRoute);
-  wire::UdpDatagram passed = datagram;
-  passed.ethernet = {call.port(*out).peer_mac, config_.mac};
-  if (passed.ip.ttl <= 1) return call.lose(Counter::kMrpSent, Counter::kDropCopyTtl);
-  --passed.ip.ttl;
-  address_process(call, message.control_port, passed.udp);
-  Frame copy;
-  passed.emit(copy, frame.payload(), frame.ref);
-  call.emit(Counter::kMrpSent, *out, copy);
-}
-
 void Installer::on_routes_changed(Call& call) {
   std::vector<SenderGroup*> all;
   groups_.for_each([&](SenderGroup& group) { all.push_back(&group); });
@@ -419,16 +361,8 @@ void Installer::on_port_down(Call& call, PortId down) {
     }
     const auto all = group.installed.list();
     const auto gone = std::ranges::find(all, host, &MrpMember::host);
-    if (gone != all.end()) report_down(call, group.installed, host, group.tos);
+    if (gone != all.end()) answers_.report_down(call, group.installed, host, group.tos);
   });
-}
-
-void Installer::report_down(Call& call, const SenderGroupMessage& installed, Ipv4 host,
-                            std::uint8_t tos) {
-  SenderGroupMessage report = message_to_sender(installed, MrpType::kReport);
-  report.add({host, Qpn(), wire::kMemberDown});
-  send_to_sender(call, report, tos);
-  call.count(Counter::kMrpReport);
 }
 
 void Installer::on_port_up(Instant now, PortId up) {
@@ -499,44 +433,12 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
     for (std::size_t i = 0; i < copies(branch); ++i) {
       part.share = share / parts + std::exchange(rest, 0);
       if (is_for_host || !over_each_port) {
-        send_to(call, datagram.ip.destination, datagram, part);
+        answers_.send_to(call, datagram.ip.destination, datagram, part);
       } else {
         send_signed(call, branch.ports[i], datagram, part);
       }
     }
   }
-}
-
-void Installer::send_to(Call& call, Ipv4 destination, wire::UdpDatagram datagram,
-                        const SenderGroupMessage& message) {
-  datagram.ip.destination = destination;
-  const auto out = routes_.next_hop(destination, 0, PortId());
-  if (!out) return call.count(Counter::kSenderUnreachable);
-  send_signed(call, *out, datagram, message);
-}
-
-void Installer::send_to_sender(Call& call, SenderGroupMessage& message, std::uint8_t tos) {
-  wire::UdpDatagram datagram;
-  datagram.ip.tos = tos;
-  datagram.ip.source = config_.address;
-  address_process(call, message.control_port, datagram.udp);
-  send_to(call, message.sender(), datagram, message);
-}
-
-void Installer::report_too_long(Call& call, SenderGroup& group, std::uint8_t receiver) {
-  if (call.now < group.too_long_again) return;
-  group.too_long_again = call.now + kBetweenTooLong;
-  reject(call, group.installed, MrpReject::kTooLong, &group.installed.receivers[receiver],
-         group.tos);
-}
-
-void Installer::reject(Call& call, const SenderGroupMessage& message, MrpReject reason,
-                       const MrpMember* about, std::uint8_t tos) {
-  SenderGroupMessage answer = message_to_sender(message, MrpType::kReject);
-  answer.header.flags = static_cast<std::uint16_t>(reason);
-  if (about != nullptr) answer.add(*about);
-  send_to_sender(call, answer, tos);
-  call.count(Counter::kMrpReject);
 }
 
 }  // namespace cepheus::fabric

@@ -1,5 +1,5 @@
 // The switch's half of sender groups' registration (docs/protocol.md, "Sender groups"): installs
-// groups, finds branches, passes messages on, sends answers to senders, and deletes unused groups.
+// groups, finds branches, passes messages on, and deletes unused groups.
 //
 // No state waits for answers: a receiver's answer goes to the sender itself.
 #pragma once
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "switch-emulator/engine/mcrdma/sender_answers.h"
 #include "switch-emulator/engine/mcrdma/sender_table.h"
 #include "switch-emulator/engine/registration/host_rate.h"
 #include "wire/roce.h"
@@ -16,10 +17,12 @@ namespace cepheus::fabric {
 
 class Installer {
  public:
-  Installer(const SwitchConfig& config, const Routes& routes, SenderTable& groups)
+  Installer(const SwitchConfig& config, const Routes& routes, SenderTable& groups,
+            SenderAnswers& answers)
       : config_(config),
         routes_(routes),
         groups_(groups),
+        answers_(answers),
         rate_(config, &SwitchConfig::register_rate) {}
 
   // The first call is the start of this switch.
@@ -45,9 +48,6 @@ class Installer {
   // Deletes groups that are neither used nor refreshed.
   void on_timer(Call& call);
   Instant deadline() const { return due_; }
-  // A copy for `receiver` did not fit through its port: the sender gets REJECT(too long), once in
-  // kBetweenTooLong (refusals.h).
-  void report_too_long(Call& call, SenderGroup& group, std::uint8_t receiver);
   // on_datagram() has begun to merge this group's feedback from other receivers; null if none.
   const SenderGroup* take_merged() { return std::exchange(merged_, nullptr); }
 
@@ -58,35 +58,21 @@ class Installer {
   std::vector<wire::MrpMember> erase_older(const SenderKey& key,
                                            const wire::SenderGroupMessage& message,
                                            const SenderGroup* kept);
-  void report_cut_off(Call& call, const wire::SenderGroupMessage& message,
-                      const wire::MrpMember& receiver, std::uint8_t tos);
-  void report_down(Call& call, const wire::SenderGroupMessage& installed, Ipv4 host,
-                   std::uint8_t tos);
   void on_remove(Call& call, const wire::UdpDatagram& datagram,
                  const wire::SenderGroupMessage& message);
   void branch_to_reachable(const Call& call, SenderGroup& group);
   void remove_former(Call& call, const SenderGroup& gone, std::span<const wire::MrpMember> former);
-  void on_query(Call& call, const wire::SenderGroupMessage& message);
-  void on_answer(Call& call, const Frame& frame, const wire::UdpDatagram& datagram,
-                 const wire::SenderGroupMessage& message);
   wire::MrpReject refuse(Call& call, const wire::SenderGroupMessage& message,
                          const SenderGroup* known);
-  bool is_from_sender(const Call& call) const {
-    return call.ingress() != PortId() && call.port(call.ingress()).kind == net::PortKind::kHost;
-  }
   void pass_on(Call& call, const SenderGroup& group, wire::MrpType type, std::uint64_t share,
                const std::vector<Branch>* unless_as_before = nullptr);
-  void send_to(Call& call, Ipv4 destination, wire::UdpDatagram datagram,
-               const wire::SenderGroupMessage& message);
-  void send_to_sender(Call& call, wire::SenderGroupMessage& message, std::uint8_t tos);
-  void reject(Call& call, const wire::SenderGroupMessage& message, wire::MrpReject reason,
-              const wire::MrpMember* about, std::uint8_t tos);
   Instant expires(const SenderGroup& group) const;
   void forget(Call& call, const SenderGroup& group);
 
   const SwitchConfig& config_;
   const Routes& routes_;
   SenderTable& groups_;
+  SenderAnswers& answers_;
   HostRate rate_;
   Instant started_ = wire::kNever;
   Instant due_ = wire::kNever;  // no group expires before that

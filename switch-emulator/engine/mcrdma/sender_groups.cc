@@ -176,7 +176,7 @@ void SenderGroups::replicate(Call& call, SenderGroup& group, const Frame& frame,
     Frame* const copy = call.emit(Counter::kDataCopies, *out, frame);
     if (copy == nullptr) {
       call.take_too_long();
-      installer_.report_too_long(call, group, replica.receiver);
+      answers_.report_too_long(call, group, replica.receiver);
       continue;
     }
     rewrite(call, *out, *copy, frame, r);

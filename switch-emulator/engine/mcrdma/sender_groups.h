@@ -12,7 +12,9 @@ namespace cepheus::fabric {
 class SenderGroups {
  public:
   SenderGroups(const SwitchConfig& config, const Routes& routes)
-      : routes_(routes), installer_(config, routes, table_) {}
+      : routes_(routes),
+        answers_(config, routes, table_),
+        installer_(config, routes, table_, answers_) {}
 
   // Before each call into the switch.
   void on_call(Instant now) { installer_.on_call(now); }
@@ -47,6 +49,7 @@ class SenderGroups {
 
   const Routes& routes_;
   SenderTable table_;
+  SenderAnswers answers_;
   Installer installer_;
   Instant overdue_at_ = wire::kNever;  // no feedback is overdue before that
 };
