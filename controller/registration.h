@@ -79,11 +79,14 @@ struct Outbox {
     messages.clear();
     of_sender_groups.clear();
   }
-  // Clears, and leaves no memory: a large group's REGISTER takes megabytes.
+  // Clears, and gives back more memory than an idle group needs: a large group's REGISTER takes
+  // megabytes.
   void free() {
-    if (messages.capacity() > kKept) messages = {};
-    if (of_sender_groups.capacity() > kKept) of_sender_groups = {};
     clear();
+    if (messages.capacity() > kKept) messages = std::vector<MrpMessage>();
+    if (of_sender_groups.capacity() > kKept) {
+      of_sender_groups = std::vector<wire::SenderGroupMessage>();
+    }
   }
 
  private:

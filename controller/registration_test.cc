@@ -17,6 +17,16 @@ using wire::ErrorCode;
 using wire::MrpReject;
 using wire::MrpType;
 
+TEST(Outbox, GivesBackTheMemoryOfALargeGroup) {
+  Outbox out;
+  out.messages.resize(100);
+  out.of_sender_groups.resize(100);
+  out.free();
+  EXPECT_TRUE(out.messages.empty());
+  EXPECT_LE(out.messages.capacity(), 2u);
+  EXPECT_LE(out.of_sender_groups.capacity(), 2u);
+}
+
 TEST(Registration, ActivatesWhenEveryMemberHasConfirmedAllSteps) {
   Network net(4);
   ASSERT_TRUE(net.start());
