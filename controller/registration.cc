@@ -237,8 +237,7 @@ void Registration::go_on(Instant now, Outbox& out) {
   }
   switch (state_) {
     case State::kRegistering:
-      if (path_.mtu != 0)
-        path_.mtu = wire::path_mtu_within(std::max<std::uint32_t>(path_.mtu, 256));
+      path_.round_mtu();
       begin_step(now, State::kConnecting, "every member takes part", out);
       break;
     case State::kConnecting:

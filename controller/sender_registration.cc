@@ -204,7 +204,8 @@ void SenderRegistration::go_on(Instant now, Outbox& out) {
   switch (state_) {
     case State::kMeasuring:
       path_.narrow({group_.path_mtu, 0});
-      group_.path_mtu = wire::path_mtu_within(path_.mtu);
+      path_.round_mtu();
+      group_.path_mtu = path_.mtu;
       return begin_step(now, State::kInstalling, "the path MTU is known", out);
     case State::kInstalling:
     case State::kEvicting:

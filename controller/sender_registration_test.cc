@@ -67,6 +67,18 @@ TEST(SenderRegistration, MeasuresThePathMtuBeforeReceiversConnect) {
   }
 }
 
+// 0 would be no limit.
+TEST(SenderRegistration, InstallsTheLeastPathMtuIfNoneFits) {
+  SenderConfig config = sender_config();
+  config.path_mtu = 4096;
+  SenderNetwork net({1, 1, 1}, config);
+  net.receivers.at(host(1)) = ReceiverMembership(member(1), times::kSenderLives, 100);
+  ASSERT_TRUE(net.start());
+  net.run_until_idle();
+  EXPECT_EQ(net.sent.at(1).path_mtu, 256);
+  EXPECT_EQ(net.sender.path_mtu(), 256);
+}
+
 TEST(SenderRegistration, AddressesTheAliasAndSendsTheFieldsThatSwitchesNeed) {
   SenderNetwork net({2, 2, 1});
   const wire::MrpRegion region{7, 0xABCD, 0x1000, 4096};

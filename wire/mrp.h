@@ -24,6 +24,7 @@
 // neither a control port nor a token.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -130,6 +131,11 @@ struct MrpPath {
   constexpr void narrow(const MrpPath& other) {
     mtu = least_known(mtu, other.mtu);
     window = least_known(window, other.window);
+  }
+  // The MTU becomes one that queue pairs know: the largest that fits, or the least of all. A limit
+  // that none fits must not become 0, which is no limit.
+  constexpr void round_mtu() {
+    if (mtu != 0) mtu = std::max<std::uint16_t>(path_mtu_within(mtu), 256);
   }
   // A whole record. Empty if `data` does not begin with one.
   static std::optional<MrpPath> parse(std::span<const std::uint8_t> data);
