@@ -61,10 +61,11 @@ void MemberRole::on_connected(wire::Instant now, bool ok, GroupOutput& out) {
   if (!ok || group_.regions().is_in_force()) membership_.connected(now, ok, out);
 }
 
-// This member takes part once its regions can be written to.
+// The queue pair is connected, and only the regions were missing.
 void MemberRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
-  const bool is_connected = group_.state() == MCAST_GROUP_REGISTERING && !group_.is_connecting();
-  if (is_connected) membership_.connected(now, true, out);
+  if (membership_.state() == mrp::Membership::State::kConnecting && !group_.is_connecting()) {
+    membership_.connected(now, true, out);
+  }
 }
 
 void MemberRole::on_timer(wire::Instant now, GroupOutput& out) {
