@@ -171,7 +171,10 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
   const wire::MrpHeader& h = message.header;
   if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
   // It answers a REFRESH, and shows nothing of the switches behind: QUERYs go on.
-  if (h.type == MrpType::kReport && message.path) return take_path(now, *message.path, out);
+  if (h.type == MrpType::kReport && message.path) {
+    take_path(now, *message.path, out);
+    return check_consistent();
+  }
   last_message_at_ = now;
   if (h.type == MrpType::kConfirm) {
     if (is_setting_up()) set_give_up(now);
