@@ -147,7 +147,7 @@ Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& po
 Expected<void> QueuePair::bring_up(wire::Psn psn) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
-  attributes.path_mtu = mtu_code(remote_.path_mtu != 0 ? remote_.path_mtu : device_.path_mtu());
+  attributes.path_mtu = mtu_code(remote_.path_mtu);
   attributes.dest_qp_num = remote_.qpn.value();
   attributes.rq_psn = psn.value();
   attributes.max_dest_rd_atomic = 0;

@@ -38,12 +38,13 @@ Expected<void> GroupState::check_path_mtu(std::uint32_t bytes) const {
                          ": bring leader, members and switches to the same version");
 }
 
-bool GroupState::connect(const RemoteEnd& remote, GroupOutput& out) {
+bool GroupState::connect(RemoteEnd remote, GroupOutput& out) {
   if (state_ != MCAST_GROUP_REGISTERING) return false;
   if (const auto checked = check_path_mtu(remote.path_mtu); !checked) {
     fail(checked.error().status, MCAST_CAUSE_REGISTRATION, checked.error().text, out);
     return false;
   }
+  if (remote.path_mtu == 0) remote.path_mtu = settings_.path_mtu;
   is_connecting_ = true;
   work_.connect(remote);
   out.actions.push_back({GroupAction::Kind::kConnect, remote});

@@ -77,7 +77,8 @@ class GroupState {
   }
   // Role::on_connected() follows, unless this is false: the group is not being registered, or has
   // failed over this.
-  bool connect(const RemoteEnd& remote, GroupOutput& out);
+  // `remote` without a path MTU: the settings' is used.
+  bool connect(RemoteEnd remote, GroupOutput& out);
   bool is_connecting() const { return is_connecting_; }
   void connected() { is_connecting_ = false; }
   // `host_sync`: switches leave the PSNs at a change of the source to the hosts. `path`: what the

@@ -109,7 +109,7 @@ class PostedWork {
 
   void connect(const RemoteEnd& remote) {
     sync_.connect(remote.start);
-    if (remote.path_mtu != 0) path_mtu_ = remote.path_mtu;
+    path_mtu_ = remote.path_mtu;
   }
   void open(std::uint32_t packets) { window_.open(packets); }
   void renew(std::uint32_t packets) { window_.renew(packets); }
