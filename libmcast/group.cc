@@ -153,8 +153,8 @@ std::optional<wire::Publication> Group::take_publication(wire::Instant now) {
 
 // --- Actions.
 
-void Group::fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
-  handle(&GroupEngine::fail, wire::monotonic_now(), status, cause, std::move(reason));
+void Group::fail(mcast_status_t status, mcast_cause_t cause, const std::string& reason) {
+  handle(&GroupEngine::fail, wire::monotonic_now(), status, cause, reason);
 }
 
 // An action may end in an event, whose actions follow.
@@ -164,7 +164,7 @@ void Group::carry_out() {
     output_.actions.erase(output_.actions.begin());
     perform(action);
   }
-  context_.discard(regions_.take_revoked());
+  if (regions_.has_revoked()) context_.discard(regions_.take_revoked());
 }
 
 void Group::perform(const GroupAction& action) {
@@ -320,7 +320,7 @@ void Group::on_completion(const ibv_wc& wc, Events& out) {
   if (id.is_receive && id.slot == WorkId::kMarker) return engine_.work().sync().drained();
   const bool is_flushed = id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR;
   if (is_flushed && engine_.work().sync().keeps_flushed(wc.wr_id)) return;
-  if (wc.status != IBV_WC_SUCCESS) {
+  if (wc.status != IBV_WC_SUCCESS && state() != MCAST_GROUP_FAILED) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
   }
   if (id.slot != WorkId::kMarker) complete(wc, out);  // a marked announcement: its WRITE also ends

@@ -66,7 +66,7 @@ class Group final {
   // An event for the engine, whose actions are performed here. Messages wait in the outbox until
   // the control plane sends them.
   template <typename Event, typename... Args>
-  auto handle(Event event, Args&&... args) {
+  auto handle(Event event, const Args&... args) {
     if constexpr (std::is_void_v<decltype((engine_.*event)(args..., output_))>) {
       (engine_.*event)(args..., output_);
       carry_out();
@@ -130,7 +130,7 @@ class Group final {
   bool release_receive(std::uint32_t slot);
 
   // The queue pair stops, its work completes with `status`.
-  void fail(mcast_status_t status, mcast_cause_t cause, std::string reason);
+  void fail(mcast_status_t status, mcast_cause_t cause, const std::string& reason);
   // The group makes no further call of the device, and may end once has_calls() is false.
   void close() { is_closing_ = true; }
   bool has_calls() const { return calls_ > 0; }

@@ -48,10 +48,9 @@ class PublishedRegions {
     return same_key_ ? number + 1u : number;  // 0 is not a key
   }
 
-  // The revoked memory that may be deregistered now.
-  std::vector<MrHandle> take_revoked() {
-    return publisher_.is_in_force() ? std::exchange(revoked_, {}) : std::vector<MrHandle>();
-  }
+  // The revoked memory, if it may be deregistered now.
+  bool has_revoked() const { return !revoked_.empty() && publisher_.is_in_force(); }
+  std::vector<MrHandle> take_revoked() { return std::exchange(revoked_, {}); }
 
  private:
   const Device& device_;
