@@ -208,12 +208,13 @@ TEST_F(TwoMembers, FailTogetherIfTheLeaderCannotConnect) {
   EXPECT_EQ(member_.group().state(), MCAST_GROUP_FAILED);
 }
 
-TEST_F(TwoMembers, AreNotConnectedIfTheLeaderWasStoppedBefore) {
+// Before REGISTER it knows no leader to notify. It confirms REGISTER, and refuses CONNECT.
+TEST_F(TwoMembers, FailTogetherIfOneWasStoppedBeforeTheOtherLed) {
+  member_.fail(now_, MCAST_CAUSE_STOPPED, "it was stopped");
   lead();
-  give(leader_, member_);
-  leader_.fail(now_, MCAST_CAUSE_STOPPED, "it was stopped");
-  give(member_, leader_);
-  EXPECT_THAT(leader_.steps, ElementsAre("stop"));
+  deliver();
+  EXPECT_THAT(member_.steps, ElementsAre("stop")) << "it does not connect";
+  EXPECT_EQ(leader_.group().status(), MCAST_ERR_REJECTED);
 }
 
 TEST_F(TwoMembers, LearnThatPacketsAreTooLongForAPort) {

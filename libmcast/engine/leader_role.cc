@@ -4,7 +4,6 @@
 #include "libmcast/engine/leader_role.h"
 
 #include <cassert>
-#include <utility>
 
 namespace cepheus::mcast {
 
@@ -77,8 +76,8 @@ void LeaderRole::follow(GroupOutput& out) {
     last_message_at_ = r.last_message_at();
     on_answer();
   }
-  if (r.state() == State::kConnecting && group_.state() == MCAST_GROUP_REGISTERING) {
-    if (std::exchange(has_begun_to_connect_, true)) return;
+  if (r.state() == State::kConnecting) {
+    if (group_.is_connecting() || is_connected_) return;
     group_.connect(group_end(r.id(), r.epoch(), r.path().mtu), out);
   } else if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason(), out);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "controller/mcst_allocator.h"
 #include "controller/membership.h"
@@ -48,8 +49,8 @@ class LeaderRole final : public AddressedRole {
   void follow(GroupOutput& out);
 
   std::unique_ptr<mrp::Registration> registration_;
-  mrp::Membership membership_;                                // refuses other leaders
-  bool has_begun_to_connect_ = false, is_connected_ = false;  // its queue pair
+  mrp::Membership membership_;                    // refuses other leaders
+  bool is_connected_ = false;                     // its queue pair
   wire::Instant alive_at_{}, last_message_at_{};  // as the registration had them at the last look
 };
 
