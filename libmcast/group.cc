@@ -159,11 +159,7 @@ void Group::fail(mcast_status_t status, mcast_cause_t cause, const std::string& 
 
 // An action may end in an event, whose actions follow.
 void Group::carry_out() {
-  while (!output_.actions.empty()) {
-    const GroupAction action = output_.actions.front();
-    output_.actions.erase(output_.actions.begin());
-    perform(action);
-  }
+  while (const auto action = output_.take_action()) perform(*action);
   if (regions_.has_revoked()) context_.discard(regions_.take_revoked());
 }
 

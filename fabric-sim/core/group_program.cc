@@ -85,16 +85,14 @@ void GroupProgram::carry_out() {
 
 void GroupProgram::perform() {
   using Kind = mcast::GroupAction::Kind;
-  while (!out_.actions.empty()) {
-    const mcast::GroupAction action = out_.actions.front();
-    out_.actions.erase(out_.actions.begin());
-    switch (action.kind) {
+  while (const auto action = out_.take_action()) {
+    switch (action->kind) {
       case Kind::kConnect:
-        connect(action.remote);
+        connect(action->remote);
         engine_.connected(now(), {}, out_);
         break;
       case Kind::kStep:
-        take_step(action.step);
+        take_step(action->step);
         engine_.stepped(now(), {}, out_);
         break;
       case Kind::kPostReceives:

@@ -2,6 +2,10 @@
 // the outputs of a call.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "controller/publisher.h"
 #include "controller/registration.h"
 #include "libmcast/engine/posted_work.h"
@@ -39,10 +43,18 @@ struct GroupAction {
   mrp::PsnSync::Step step{};
 };
 
-// Outputs of one call of the engine; the caller owns it, and passes it again. It performs the actions
-// in their order, and removes each. Then it sends the messages, and clears them.
+// Outputs of one call of the engine; the caller owns it, and passes it again. It takes and performs
+// each action. Then it sends the messages, and clears them.
 struct GroupOutput : mrp::Outbox {
   std::vector<GroupAction> actions;
+
+  // The first one, which may add more when it is performed.
+  std::optional<GroupAction> take_action() {
+    if (actions.empty()) return std::nullopt;
+    const GroupAction first = actions.front();
+    actions.erase(actions.begin());
+    return first;
+  }
 };
 
 class GroupState {

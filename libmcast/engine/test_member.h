@@ -30,11 +30,7 @@ struct Member {
     handle(&GroupEngine::fail, now, MCAST_ERR_FABRIC, cause, reason);
   }
   void perform() {
-    while (!out.actions.empty()) {
-      const GroupAction action = out.actions.front();
-      out.actions.erase(out.actions.begin());
-      perform(action);
-    }
+    while (const auto action = out.take_action()) perform(*action);
   }
   void perform(const GroupAction& action) {
     using Kind = GroupAction::Kind;
