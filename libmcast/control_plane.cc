@@ -31,8 +31,7 @@ void ControlPlane::add(Group& group) {
 
 void ControlPlane::remove(wire::Instant now, Group& group) {
   std::erase(groups_, &group);
-  group.handle(&GroupEngine::leave, now);
-  send_all(group.outbox());
+  pass(group, &GroupEngine::leave, now);
   Role::Registrations left = group.take_registration();
   if (left.of_group) leaving_.push_back(std::move(left.of_group));
   if (left.of_sender_group) leaving_senders_.push_back(std::move(left.of_sender_group));

@@ -52,10 +52,11 @@ Expected<void> GroupEngine::check_may_lead(std::span<const mrp::MrpMember> membe
   return {};
 }
 
-Expected<void> GroupEngine::lead(wire::Instant now, const mrp::RegistrationConfig& config,
+Expected<void> GroupEngine::lead(wire::Instant now, mrp::RegistrationConfig config,
                                  const mrp::McstAllocator::Lease& lease,
                                  std::span<const mrp::MrpMember> members, GroupOutput& out) {
   if (auto may = check_may_lead(members); !may) return may;
+  config.path_mtu = group_.settings().path_mtu;
   auto role = std::make_unique<LeaderRole>(group_, config, lease);
   if (auto started = role->start(now, members, out); !started) return started;
   role_ = std::move(role);

@@ -34,8 +34,8 @@ class GroupEngine {
   // The leader has work while the program makes no calls: refresh the group, or send its failure.
   bool is_on_duty() const;
 
-  // --- Registration. The caller becomes the leader.
-  Expected<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
+  // --- Registration. The caller becomes the leader; `config` without the path MTU.
+  Expected<void> lead(wire::Instant now, mrp::RegistrationConfig config,
                       const mrp::McstAllocator::Lease& lease,
                       std::span<const mrp::MrpMember> members, GroupOutput& out);
   // The same of a sender group, see SenderRole.

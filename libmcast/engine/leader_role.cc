@@ -7,20 +7,10 @@
 
 namespace cepheus::mcast {
 
-namespace {
-
-mrp::RegistrationConfig with_mtu(mrp::RegistrationConfig config, std::uint16_t path_mtu) {
-  config.path_mtu = path_mtu;
-  return config;
-}
-
-}  // namespace
-
 LeaderRole::LeaderRole(GroupState& group, const mrp::RegistrationConfig& config,
                        const mrp::McstAllocator::Lease& lease)
     : AddressedRole(group),
-      registration_(std::make_unique<mrp::Registration>(with_mtu(config, group.settings().path_mtu),
-                                                        lease.id, lease.epoch)),
+      registration_(std::make_unique<mrp::Registration>(config, lease.id, lease.epoch)),
       membership_(group.member()) {
   const bool free_to_lead = membership_.lead(lease.id, lease.epoch, config.instance);
   assert(free_to_lead);
