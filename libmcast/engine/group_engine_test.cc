@@ -28,18 +28,8 @@ class TwoMembers : public testing::Test {
     const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leader_.out);
     ASSERT_TRUE(led) << led.error().text;
   }
-  // Delivers all messages and their answers.
-  void deliver() {
-    while (!leader_.out.messages.empty() || !member_.out.messages.empty()) {
-      give(leader_, member_);
-      give(member_, leader_);
-    }
-  }
-  void give(Member& from, Member& to) const {
-    for (const wire::MrpMessage& m : std::exchange(from.out.messages, {})) {
-      to.handle(&GroupEngine::on_message, now_, from.group().member().host, m);
-    }
-  }
+  void deliver() { mcast::deliver(leader_, member_, now_); }
+  void give(Member& from, Member& to) const { mcast::give(from, to, now_); }
   // Its switch confirms the only publication.
   void confirm_regions(Member& member) {
     const auto publication = member.engine.regions().take_due(now_);

@@ -15,6 +15,7 @@ using mrp::test::kStart;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
 TEST(SenderGroup, LetsItsReceiversNeitherSendNorRevoke) {
   const Member receiver(1, true);
   EXPECT_TRUE(receiver.group().settings().is_sender_group);
@@ -55,17 +56,8 @@ class SenderAndReceiver : public testing::Test {
     const auto led = lead(sender_);
     ASSERT_TRUE(led) << led.error().text;
   }
-  void deliver() {
-    while (!sender_.out.of_sender_groups.empty() || !receiver_.out.of_sender_groups.empty()) {
-      give(sender_, receiver_);
-      give(receiver_, sender_);
-    }
-  }
-  void give(Member& from, Member& to) const {
-    for (const wire::SenderGroupMessage& m : std::exchange(from.out.of_sender_groups, {})) {
-      to.handle(&GroupEngine::on_sender_group_message, now_, from.group().member().host, m);
-    }
-  }
+  void deliver() { mcast::deliver(sender_, receiver_, now_); }
+  void give(Member& from, Member& to) const { mcast::give(from, to, now_); }
   void become_active() {
     lead();
     deliver();

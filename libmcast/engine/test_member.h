@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/test_network.h"
@@ -97,5 +98,26 @@ struct Member {
   GroupEngine engine;
   GroupOutput out;
 };
+
+// Delivers the messages that `from` has sent.
+inline void give(Member& from, Member& to, wire::Instant now) {
+  const wire::Ipv4 host = from.group().member().host;
+  for (const wire::MrpMessage& m : std::exchange(from.out.messages, {})) {
+    to.handle(&GroupEngine::on_message, now, host, m);
+  }
+  for (const wire::SenderGroupMessage& m : std::exchange(from.out.of_sender_groups, {})) {
+    to.handle(&GroupEngine::on_sender_group_message, now, host, m);
+  }
+}
+// ... of both, and their answers.
+inline void deliver(Member& a, Member& b, wire::Instant now) {
+  const auto is_silent = [](const Member& member) {
+    return member.out.messages.empty() && member.out.of_sender_groups.empty();
+  };
+  while (!is_silent(a) || !is_silent(b)) {
+    give(a, b, now);
+    give(b, a, now);
+  }
+}
 
 }  // namespace cepheus::mcast
