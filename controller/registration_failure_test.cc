@@ -16,10 +16,7 @@ using wire::MrpReject;
 using wire::MrpType;
 
 TEST(Registration, TimesOutWhileTheFabricAnswers) {
-  RegistrationConfig config = leader_config();
-  config.timeout = 2s;
-  config.silence = 1s;
-  Network net(4, config);
+  Network net(4, leader_config(2s, 1s));
   net.lose = [&](const Network::Datagram& d) {
     return is(d, MrpType::kConfirm) && net.now < kStart + (d.from == host(1) ? 700ms : 1400ms);
   };
@@ -33,10 +30,7 @@ TEST(Registration, TimesOutWhileTheFabricAnswers) {
 }
 
 TEST(Registration, EndsAfterItsSilenceIfNobodyAnswersAtAll) {
-  RegistrationConfig config = leader_config();
-  config.timeout = 20s;
-  config.silence = 1s;
-  Network net(3, config);
+  Network net(3, leader_config(20s, 1s));
   net.serves_groups = false;
   ASSERT_TRUE(net.start());
   net.run(kStart + 990ms);

@@ -74,9 +74,7 @@ TEST(Registration, RepeatsWithGrowingPausesUntilALateMemberAnswers) {
 // A switch gets no repeats once all its members have confirmed. It forgets the group of a silent
 // leader.
 TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
-  RegistrationConfig config = leader_config();
-  config.timeout = 20s;
-  Network net(3, config);
+  Network net(3, leader_config(20s));
   Instant last = kStart;
   Duration longest{0};
   net.lose = [&](const Network::Datagram& d) {
@@ -115,10 +113,7 @@ TEST(Registration, IsRefreshedAsSoonAsItMustBe) {
 // Of eight members another one confirms every 700 ms, so each step takes more than 4 s.
 TEST(Registration, GoesOnWhileTheFabricAnswersAndEndsInItsSilence) {
   for (const bool falls_silent : {false, true}) {
-    RegistrationConfig config = leader_config();
-    config.timeout = 20s;
-    config.silence = 1s;
-    Network net(8, config);
+    Network net(8, leader_config(20s, 1s));
     Instant step_began = kStart;
     State step = State::kRegistering;
     net.lose = [&](const Network::Datagram& d) {
@@ -268,10 +263,7 @@ TEST(Registration, ThatIsHeldTooLongNamesTheMissingMembers) {
 
 // A device may block for long in the call that connects the leader's own queue pair.
 TEST(Registration, ThatIsHeldWaitsForNoMessageOfMembers) {
-  RegistrationConfig config = leader_config();
-  config.timeout = 20s;
-  config.silence = 1s;
-  Network net(4, config);
+  Network net(4, leader_config(20s, 1s));
   net.leader.hold();
   ASSERT_TRUE(net.start());
   net.run(kStart + 5s);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "controller/membership.h"
@@ -34,10 +35,13 @@ inline std::vector<MrpMember> members(std::uint32_t n) {
   for (std::uint32_t i = 0; i < n; ++i) list.push_back(member(i));
   return list;
 }
-inline RegistrationConfig leader_config() {
+inline RegistrationConfig leader_config(Duration timeout = times::kRegister,
+                                        std::optional<Duration> silence = {}) {
   RegistrationConfig config;
   config.host = host(0);
   config.instance = kInstance;
+  config.timeout = timeout;
+  config.silence = silence;
   return config;
 }
 
