@@ -106,34 +106,30 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
   }
   ++installs_received_;
   last_message_at_ = now;
-  switch (state_) {
-    case State::kNamed:
-      note(message);
-      if (measures) {
-        answer_measuring(message, out);
-        return Task::kNone;
-      }
-      group_ = message;
-      set_state(State::kConnecting, "the path MTU is known");
-      return Task::kConnect;
-    case State::kFailed:
-    case State::kGone:
-      CEPHEUS_RARE_SITUATION("an INSTALL finds a receiver that has ended");
-      refuse(message, reject_ == MrpReject::kMemberFailed ? reject_ : MrpReject::kNotMember, out);
-      return Task::kNone;
-    case State::kConnecting: {
-      if (measures) return Task::kNone;  // late
-      // connected() answers for all paths of the newest attempt.
-      const bool is_same = message.header.seq == group_.header.seq;
-      const std::uint64_t before = is_same ? group_.share : 0;
-      note(message);
-      if (is_same) group_.share = std::min(SenderGroupMessage::kWholeShare, before + message.share);
-      return Task::kNone;
-    }
-    default:
-      break;
+  if (state_ == State::kFailed || state_ == State::kGone) {
+    CEPHEUS_RARE_SITUATION("an INSTALL finds a receiver that has ended");
+    refuse(message, reject_ == MrpReject::kMemberFailed ? reject_ : MrpReject::kNotMember, out);
+    return Task::kNone;
+  }
+  if (state_ == State::kNamed && !measures) {
+    group_ = message;
+    set_state(State::kConnecting, "the path MTU is known");
+    return Task::kConnect;
+  }
+  if (state_ == State::kNamed) {
+    note(message);
+    answer_measuring(message, out);
+    return Task::kNone;
   }
   if (measures) return Task::kNone;  // late
+  if (state_ == State::kConnecting) {
+    // connected() answers for all paths of the newest attempt.
+    const bool is_same = message.header.seq == group_.header.seq;
+    const std::uint64_t before = is_same ? group_.share : 0;
+    note(message);
+    if (is_same) group_.share = std::min(SenderGroupMessage::kWholeShare, before + message.share);
+    return Task::kNone;
+  }
   note(message);
   if (message.share > 0) {
     out.of_sender_groups.push_back(
@@ -193,7 +189,7 @@ void ReceiverMembership::connected(bool ok, Outbox& out) {
 }
 
 void ReceiverMembership::leave(Outbox& out) {
-  if (!is_connected() && state_ != State::kNamed) return;
+  if (!takes_part()) return;
   reject_ = MrpReject::kMemberFailed;
   set_state(State::kFailed, "its owner's side failed");
   refuse(group_, reject_, out);

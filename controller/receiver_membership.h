@@ -54,6 +54,8 @@ class ReceiverMembership {
   // The number of INSTALLs of its own group. While it grows the sender is alive.
   std::uint64_t installs_received() const { return installs_received_; }
   bool is_connected() const { return state_ == State::kConnected || state_ == State::kActive; }
+  // A sender has named it, and its queue pair is not being connected, which may take long.
+  bool takes_part() const { return state_ == State::kNamed || is_connected(); }
   const MrpMember& self() const { return self_; }
   Ipv4 sender() const { return group_.sender(); }
   wire::Qpn virtual_qpn() const { return group_.virtual_qpn; }

@@ -182,9 +182,7 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   if (!is_its_own || !is_awaited(static_cast<MrpType>(answer.header.flags))) return;
   const auto attempt = std::ranges::find(attempts_, answer.header.seq, &Attempt::seq);
   if (attempt == attempts_.end() || answer.share > SenderGroupMessage::kWholeShare) return;
-  if (is_setting_up()) {
-    path_.narrow({state_ == State::kMeasuring ? answer.path_mtu : std::uint16_t{0}, answer.window});
-  }
+  if (is_setting_up()) path_.narrow({answer.path_mtu, answer.window});
   answered_.set(receiver);
   attempt->answered.set(receiver);
   // An answer that the network doubled counts twice: then a path may lack the rule, as after a

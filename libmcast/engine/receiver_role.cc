@@ -53,9 +53,7 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
 
 void ReceiverRole::look(wire::Instant now, GroupOutput& out) {
   if (group_.state() == MCAST_GROUP_FAILED) return;
-  const bool is_refreshed =
-      membership_.is_connected() || membership_.state() == mrp::ReceiverMembership::State::kNamed;
-  if (!silence_.look(now, membership_.installs_received(), is_refreshed)) return;
+  if (!silence_.look(now, membership_.installs_received(), membership_.takes_part())) return;
   CEPHEUS_SITUATION("a sender is silent until a receiver gives up");
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
               "the sender " + membership_.sender().to_string() + " has been silent for " +
