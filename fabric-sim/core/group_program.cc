@@ -20,8 +20,8 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
                .receiver_time_limit = config.receiver_time_limit,
                .sender_lives = config.sender_lives,
                .requests_after = config.requests_after,
-               .presence = config.presence,
-               .regions = config.regions}) {
+               .presence = config.presence},
+              config.regions) {
   host_.listen(*this, config.control_port);
 }
 

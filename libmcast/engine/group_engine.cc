@@ -9,7 +9,8 @@
 
 namespace cepheus::mcast {
 
-GroupEngine::GroupEngine(const GroupSettings& settings) : group_(settings) {
+GroupEngine::GroupEngine(const GroupSettings& settings, mrp::Publisher regions)
+    : group_(settings, std::move(regions)) {
   if (settings.is_sender_group) {
     role_ = std::make_unique<ReceiverRole>(group_);
   } else {

@@ -21,7 +21,7 @@ namespace cepheus::mcast {
 
 class GroupEngine {
  public:
-  explicit GroupEngine(const GroupSettings& settings);
+  explicit GroupEngine(const GroupSettings& settings, mrp::Publisher regions = mrp::Publisher());
 
   const GroupState& group() const { return group_; }
   const Role& role() const { return *role_; }

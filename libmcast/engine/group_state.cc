@@ -2,11 +2,10 @@
 
 namespace cepheus::mcast {
 
-GroupState::GroupState(const GroupSettings& settings)
+GroupState::GroupState(const GroupSettings& settings, mrp::Publisher regions)
     : settings_(settings),
-      can_receive_(settings.can_receive),
       work_(settings.path_mtu, settings.nic_window),
-      regions_(settings.regions),
+      regions_(std::move(regions)),
       watchdog_(settings.sender_time_limit) {}
 
 mcast_status_t GroupState::status() const {

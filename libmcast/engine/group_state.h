@@ -23,7 +23,6 @@ struct GroupSettings {
   wire::Duration sender_lives = wire::times::kSenderLives;
   wire::Duration requests_after = wire::times::kSenderRequests;  // if its sends have not moved
   Presence::Pace presence = {};                                  // ... or it waits for data
-  mrp::Publisher regions{};
   bool can_receive = true;  // the application has set a receive callback
 };
 
@@ -59,7 +58,7 @@ struct GroupOutput : mrp::Outbox {
 
 class GroupState {
  public:
-  explicit GroupState(const GroupSettings& settings);
+  GroupState(const GroupSettings& settings, mrp::Publisher regions);
   GroupState(const GroupState&) = delete;
   GroupState& operator=(const GroupState&) = delete;
 
@@ -81,8 +80,8 @@ class GroupState {
   const mrp::Publisher& regions() const { return regions_; }
   Watchdog& watchdog() { return watchdog_; }  // of sends
 
-  bool can_receive() const { return can_receive_; }
-  void set_can_receive() { can_receive_ = true; }
+  bool can_receive() const { return settings_.can_receive; }
+  void set_can_receive() { settings_.can_receive = true; }
   // A leader has named this member.
   void take_part() {
     if (state_ == MCAST_GROUP_WAITING) state_ = MCAST_GROUP_REGISTERING;
@@ -104,12 +103,11 @@ class GroupState {
  private:
   Expected<void> check_path_mtu(std::uint32_t bytes) const;
 
-  const GroupSettings settings_;
+  GroupSettings settings_;
   mcast_group_state_t state_ = MCAST_GROUP_WAITING;
   mcast_status_t status_ = MCAST_INPROGRESS;
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;
   std::string reason_;
-  bool can_receive_;
   bool is_connecting_ = false;
   PostedWork work_;
   mrp::Publisher regions_;
