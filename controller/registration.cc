@@ -251,9 +251,10 @@ void Registration::go_on(Instant now, Outbox& out) {
       set_state(State::kActive, "every member is active");
       give_up_ = kNever;
       repeat_ = Backoff(config_.repeats.refresh, now + config_.repeats.refresh.first);
-      if (path_ != spread_)
+      if (path_ != spread_) {
         CEPHEUS_SITUATION("the path has changed between ACTIVATE and its last CONFIRM");
-      if (path_ != spread_) spread_path(now, out);
+        spread_path(now, out);
+      }
       break;
     default:
       set_state(State::kGone, "every member confirmed unregistering");
@@ -263,20 +264,21 @@ void Registration::go_on(Instant now, Outbox& out) {
 
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
-  const bool of_memory = reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode;
   const bool is_unreachable = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
-  const bool in_operation = is_unreachable || of_memory || reason == MrpReject::kTooLong;
+  // Of the leader's memory or port, by its own switch.
+  const bool may_name_leader = reason == MrpReject::kRemoteAccess ||
+                               reason == MrpReject::kWriteMode || reason == MrpReject::kTooLong;
+  const bool in_operation = is_unreachable || may_name_leader;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);
   }
   if (!is_setting_up() && state_ != State::kActive) return;
   // Members reject for themselves. Switches reject for members, or name none. All other REJECTs are
-  // forged. The leader's switch may also report the leader's memory. A member of another version
-  // can't read the member that REGISTER names.
+  // forged. A member of another version can't read the member that REGISTER names.
   const bool from_member = find(from) < members_.size();
   if (from_member && message.list().empty() && reason != MrpReject::kVersion) return;
   const auto forged = [&](const MrpMember& m) {
-    const bool is_self = m.host == config_.host && !of_memory && reason != MrpReject::kTooLong;
+    const bool is_self = m.host == config_.host && !may_name_leader;
     return is_self || find(m.host) == members_.size() || (from_member && m.host != from);
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) {

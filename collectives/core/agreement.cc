@@ -158,9 +158,8 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       }
       return;
     case Kind::kHave:
-      if (m.unit != position_)
-        CEPHEUS_RARE_SITUATION("HAVE comes after its root has left the unit");
-      if (m.unit == position_) take_answer(from);
+      if (m.unit == position_) return take_answer(from);
+      CEPHEUS_RARE_SITUATION("HAVE comes after its root has left the unit");
       return;
     case Kind::kGone:
       gone_ = gone_ || (inside_ && requested_root_ && from == root_ && m.unit == position_);

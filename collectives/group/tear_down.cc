@@ -18,10 +18,9 @@ void TearDown::answer() {
   received.kind = Kind::kLastReceived;
   for (const LastRequest& each : requests_) {
     (void)link_.send(each.by, received);
-    if (each.wants_report)
-      CEPHEUS_SITUATION("a communicator ends, and a report of readiness was left over");
-    if (each.wants_report)
-      (void)Messages::post(&kNoUnit, sizeof kNoUnit, each.by, Tag::kReady, team_);
+    if (!each.wants_report) continue;
+    CEPHEUS_SITUATION("a communicator ends, and a report of readiness was left over");
+    (void)Messages::post(&kNoUnit, sizeof kNoUnit, each.by, Tag::kReady, team_);
   }
   requests_.clear();
 }
