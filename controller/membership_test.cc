@@ -61,7 +61,7 @@ void expect_reject(const std::vector<MrpMessage>& answers, MrpReject reason) {
   EXPECT_EQ(answers[0].members[0], bare(1));
 }
 
-TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
+TEST(Membership, ConfirmsConnectOnlyOnceItsQueuePairIsUp) {
   Member m;
   EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
   expect_confirm(m.answers, MrpType::kRegister);

@@ -253,7 +253,7 @@ TEST(Registration, IsHeldUntilTheLeaderIsReadyItself) {
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
-TEST(Registration, ThatIsHeldTooLongNamesTheMissingMembers) {
+TEST(Registration, ThatIsHeldTooLongNamesTheLeadersOwnCauses) {
   Network net(2);
   net.leader.hold();
   ASSERT_TRUE(net.start());

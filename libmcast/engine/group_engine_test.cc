@@ -93,7 +93,7 @@ TEST_F(TwoMembers, BeginWithOneWindowThoughAnotherComesBeforeTheLastConfirm) {
 }
 
 // RTR waits for the neighbour of the group's address.
-TEST_F(TwoMembers, SendNothingBeforeTheirQueuePairsAreConnected) {
+TEST_F(TwoMembers, AreNotActiveBeforeBothQueuePairsAreConnected) {
   leader_.is_slow = member_.is_slow = true;
   lead();
   EXPECT_THAT(types(leader_.out), ElementsAre("register"));
@@ -142,7 +142,7 @@ TEST_F(TwoMembers, WaitUntilAMembersRegionsAreInForce) {
 }
 
 // Any CONFIRM may come meanwhile.
-TEST_F(TwoMembers, AreNotConnectedBeforeTheirQueuePairsAre) {
+TEST_F(TwoMembers, ConfirmConnectOnlyOnceTheirQueuePairsAreUp) {
   member_.is_slow = true;
   lead();
   give(leader_, member_);
