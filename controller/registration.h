@@ -6,10 +6,10 @@
 //
 // CONFIRMs of REGISTER bring what each way can take. The least path MTU of all goes to the members
 // with CONNECT. The leader repeats each step, for the missing members only, until `timeout` (for all
-// steps) or `silence`. The outcome is all or nothing: after a REJECT or a time-out the leader unregisters the
-// group, and error() names the refusing or missing members. Switches merge CONFIRMs: one names many
-// members. GIVE_UP needs no table: it reaches members to which no switch has named the group. While
-// the group is active, REFRESH keeps the switches' tables from ageing.
+// steps) or `silence`. The outcome is all or nothing: after a REJECT or a time-out the leader
+// unregisters the group, and error() names the refusing or missing members. Switches merge CONFIRMs:
+// one names many members. GIVE_UP needs no table: it reaches members to which no switch has named the
+// group. While the group is active, REFRESH keeps the switches' tables from ageing.
 //
 // In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's
 // COMPLAIN or send_request() start QUERYs. The leader repeats them while a member lags. If the

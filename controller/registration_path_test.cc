@@ -1,5 +1,5 @@
-// What a group's path takes, at its leader and its members: the path MTU in CONNECT, the window
-// first in ACTIVATE, then in REFRESH.
+// The path MTU and the window of a group at its leader and its members: the first comes with
+// CONNECT, the second with ACTIVATE and later REFRESHes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
 // All control datagrams of a context. poll() takes at most 64 at once, checks the fabric's
 // signature, and gives each to the group that it names by host and queue pair (REGISTER, INSTALL)
-// or by address. Nobody's REGISTER gets a REJECT, and a COMPLAIN about a group that has ended gets
-// GIVEUP, so that members do not wait for a dead program.
+// or by address. A REGISTER that names no queue pair of this process is answered by REJECT. A
+// COMPLAIN about a group that has ended is answered by GIVE_UP, so that members do not wait for a
+// dead program.
 //
 // A destroyed leader's registration stays in `leaving_` until UNREGISTER is confirmed or given up.
 // Its address rests in the allocator from then on. `busy_` tells the context to poll often.

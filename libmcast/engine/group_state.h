@@ -82,7 +82,7 @@ class GroupState {
 
   bool can_receive() const { return settings_.can_receive; }
   void set_can_receive() { settings_.can_receive = true; }
-  // A leader has named this member.
+  // Registration has begun: a leader has named this member, or it leads.
   void take_part() {
     if (state_ == MCAST_GROUP_WAITING) state_ = MCAST_GROUP_REGISTERING;
   }

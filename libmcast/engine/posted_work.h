@@ -79,10 +79,11 @@ class PairSync {
   }
 
   mrp::PsnSync sync_;
-  std::optional<Step> step_;          // under way
-  wire::Psn start_;                   // of the queue pair, when it was connected
-  wire::Psn Psns::*moved_ = nullptr;  // by the first message
-  bool psns_move_ = false;            // as this group has seen
+  std::optional<Step> step_;  // under way
+  wire::Psn start_;           // of the queue pair, when it was connected
+  // The PSN that the first message should have moved; null: nothing to check.
+  wire::Psn Psns::*moved_ = nullptr;
+  bool psns_move_ = false;  // as this group has seen
   bool has_ended_ = false;
   KeptReceives flushed_, posted_meanwhile_;
 };

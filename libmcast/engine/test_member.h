@@ -42,7 +42,8 @@ struct Member {
         if (!is_slow) engine.connected(mrp::test::kStart, connects, out);
         return;
       case Kind::kCheckHostSync:
-        return steps.emplace_back("host-sync"), void();
+        steps.emplace_back("host-sync");
+        return;
       case Kind::kStep:
         take_step(action.step);
         if (!is_slow) engine.stepped(mrp::test::kStart, {}, out);
@@ -50,7 +51,8 @@ struct Member {
       case Kind::kPostReceives:
         return post_kept();
       case Kind::kStop:
-        return steps.emplace_back("stop"), void();
+        steps.emplace_back("stop");
+        return;
     }
   }
   void take_step(PairSync::Step step) {

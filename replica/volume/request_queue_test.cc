@@ -33,7 +33,7 @@ struct Ended {
   }
 };
 
-// A queue of so many requests, with memory for the data of four pages.
+// A queue of `depth` requests, with memory for four pages of data.
 struct Requests {
   explicit Requests(unsigned depth) : queue(depth, 4 * kPage, kPage) {}
   int submit(IoKind kind, std::size_t length, bool waits) {
