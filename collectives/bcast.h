@@ -31,18 +31,15 @@ Code bcast(CommunicatorState& state, size_t bytes, int root, Prepare prepare, Ma
 
 // Whether a non-blocking broadcast of more than no bytes is ours. If not, the host's own algorithm
 // serves it.
-bool ibcast_is_served(CommunicatorState& state, size_t bytes, int root);
-// MPI-4.1 6.13 lets ranks start persistent collectives in different orders, also around other
-// collectives. Multicast needs one order on all ranks, so it serves them only if the user promises
-// that order; then each start is a non-blocking broadcast.
-bool bcast_init_is_served(CommunicatorState& state, int root);
-
 inline bool ibcast_is_served(CommunicatorState& state, size_t bytes, int root) {
   if (state.may_serve(bytes)) return true;
   state.count_saved(false, {CallReport::begin_call(), bytes, root});
   return false;
 }
 
+// MPI-4.1 6.13 lets ranks start persistent collectives in different orders, also around other
+// collectives. Multicast needs one order on all ranks, so it serves them only if the user promises
+// that order; then each start is a non-blocking broadcast.
 inline bool bcast_init_is_served(CommunicatorState& state, int root) {
   const bool is_ordered = parameters().ordered_starts != 0;
   if (is_ordered && state.may_serve_request()) return true;

@@ -32,7 +32,12 @@ struct SizeClass {
   bool blocking;
   friend auto operator<=>(const SizeClass&, const SizeClass&) = default;
 };
-std::string to_text(const SizeClass& sizes);  // "up to 64 KiB", "ibcast up to 64 KiB"
+// "up to 64 KiB", "ibcast up to 64 KiB"
+inline std::string to_text(const SizeClass& sizes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  const std::string most = std::to_string(1u << sizes.exponent % 10u) + " ";
+  return (sizes.blocking ? "up to " : "ibcast up to ") + most + kUnits[sizes.exponent / 10u];
+}
 
 // A rank's report to the others, in nanoseconds a broadcast. Sent as these bytes.
 struct Times {
@@ -101,12 +106,6 @@ class Comparison {
   std::uint32_t at_ = 0;  // of the plan's broadcasts
   Tally own_, samples_;
 };
-
-inline std::string to_text(const SizeClass& sizes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  const std::string most = std::to_string(1u << sizes.exponent % 10u) + " ";
-  return (sizes.blocking ? "up to " : "ibcast up to ") + most + kUnits[sizes.exponent / 10u];
-}
 
 inline void Comparison::follow(const Plan& plan) {
   plan_ = plan;

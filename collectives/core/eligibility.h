@@ -16,7 +16,12 @@ struct CommunicatorFacts {
   bool outlives_deaths = false;  // the program continues when a rank has died: multicast would wait
 };
 enum class Eligibility : std::uint8_t { kEligible, kNot, kTooFewMembers };
-Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& parameters);
+inline Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& parameters) {
+  if (parameters.chosen_mode() == Mode::kOff || facts.is_inter || facts.outlives_deaths ||
+      facts.size < 2)
+    return Eligibility::kNot;
+  return facts.size < parameters.min_members ? Eligibility::kTooFewMembers : Eligibility::kEligible;
+}
 
 // Setting up a group costs more than a few broadcasts gain: the first ones of a communicator go by
 // the host's own algorithms.
@@ -45,13 +50,6 @@ class LookAgain {
   std::atomic<std::uint64_t> calls_{0};
   std::uint64_t due_ = 64;
 };
-
-inline Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& parameters) {
-  if (parameters.chosen_mode() == Mode::kOff || facts.is_inter || facts.outlives_deaths ||
-      facts.size < 2)
-    return Eligibility::kNot;
-  return facts.size < parameters.min_members ? Eligibility::kTooFewMembers : Eligibility::kEligible;
-}
 
 inline bool FirstCalls::earn(std::uint64_t bytes, const Parameters& parameters) {
   const std::uint64_t calls = ++calls_;
