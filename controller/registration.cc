@@ -227,14 +227,14 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
 }
 
 void Registration::release(Instant now, Outbox& out) {
-  if (std::exchange(is_held_, false) && state_ == State::kConnecting) go_on(now, out);
+  if (std::exchange(held_, nullptr) != nullptr && state_ == State::kConnecting) go_on(now, out);
   check_consistent();
 }
 
 // The next step, if all have confirmed this one.
 void Registration::go_on(Instant now, Outbox& out) {
   if (missing_ > 0) return;
-  if (is_held_ && state_ == State::kConnecting) {
+  if (held_ != nullptr && state_ == State::kConnecting) {
     CEPHEUS_RARE_SITUATION("all members have confirmed before the leader's own memory");
     return set_give_up(now);
   }
@@ -320,11 +320,8 @@ void Registration::on_timer(Instant now, Outbox& out) {
     if (state_ == State::kConnecting || state_ == State::kActivating)
       CEPHEUS_SITUATION("members fall silent between REGISTER and ACTIVATE");
     const Duration limit = is_silence ? *config_.silence : config_.timeout;
-    const std::string text = missing_ > 0
-                                 ? time_out_text(missing(), members_.size(), limit, is_silence)
-                                 : "the leader's queue pair was not connected, or the switch did "
-                                   "not confirm its memory regions: raise the registration "
-                                   "time-out, or publish none";
+    const std::string text =
+        missing_ > 0 ? time_out_text(missing(), members_.size(), limit, is_silence) : held_;
     fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);
     return check_consistent();
   }
@@ -385,7 +382,7 @@ void Registration::check_consistent() const {
     assert(missing_ == static_cast<std::size_t>(unconfirmed));
   }
   assert(is_setting_up() == (give_up_ != kNever));
-  assert(!is_setting_up() || missing_ > 0 || is_held_);
+  assert(!is_setting_up() || missing_ > 0 || held_ != nullptr);
   assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
 #endif
 }

@@ -138,8 +138,9 @@ class Registration {
   // host twice, the leader missing or alone, more members than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Outbox& out);
   // Before the last member confirms CONNECT: the group is not activated until release(), since
-  // something of the leader's own is not ready. Its time-out counts.
-  void hold() { is_held_ = true; }
+  // something of the leader's own is not ready. If it is not until the time-out, `why` is the error's
+  // text.
+  void hold(const char* why) { held_ = why; }
   void release(Instant now, Outbox& out);
   // CONFIRM, REJECT, REPORT and COMPLAIN of this group, `from` a member or a switch; others are
   // ignored.
@@ -224,7 +225,7 @@ class Registration {
   Instant latest_ = wire::kNever;  // the bound of give_up_ for any answers
   Backoff repeat_;                 // of the messages of the present state
   Instant refreshed_at_{};         // before the group was active
-  bool is_held_ = false;
+  const char* held_ = nullptr;     // why the group is not activated
   bool knows_window_ = false;      // some switch has sent one
   wire::MrpPath path_, spread_;    // the switches' last number, and the one that members have
   wire::MrpPath first_path_;       // in ACTIVATE

@@ -243,7 +243,7 @@ TEST(Registration, FailsWhereSwitchesDisagreeOnHowTheSourceChanges) {
 
 TEST(Registration, IsHeldUntilTheLeaderIsReadyItself) {
   Network net(3);
-  net.leader.hold();
+  net.leader.hold("its queue pair was not connected");
   ASSERT_TRUE(net.start());
   net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kConnecting);
@@ -255,16 +255,16 @@ TEST(Registration, IsHeldUntilTheLeaderIsReadyItself) {
 
 TEST(Registration, ThatIsHeldTooLongNamesTheLeadersOwnCauses) {
   Network net(2);
-  net.leader.hold();
+  net.leader.hold("its queue pair was not connected");
   ASSERT_TRUE(net.start());
   net.run(net.now + 2s);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("did not confirm its memory regions"));
+  EXPECT_THAT(net.leader.error().text, HasSubstr("its queue pair was not connected"));
 }
 
 // A device may block for long in the call that connects the leader's own queue pair.
 TEST(Registration, ThatIsHeldWaitsForNoMessageOfMembers) {
   Network net(4, leader_config(20s, 1s));
-  net.leader.hold();
+  net.leader.hold("its queue pair was not connected");
   ASSERT_TRUE(net.start());
   net.run(kStart + 5s);
   EXPECT_EQ(net.leader.state(), State::kConnecting) << net.leader.error().text;

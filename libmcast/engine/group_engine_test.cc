@@ -129,6 +129,22 @@ TEST_F(TwoMembers, WaitUntilTheLeadersRegionsAreInForce) {
   EXPECT_EQ(leader_.group().status(), MCAST_OK);
 }
 
+TEST_F(TwoMembers, FailNamingThePartOfTheLeaderThatWasNotReadyInTime) {
+  for (const bool connects : {false, true}) {
+    Member leader(0), member(1);
+    leader.is_slow = true;
+    leader.engine.regions().add(now_, {7, 0x77, 0x1000, 64});
+    ASSERT_TRUE(leader.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leader.out));
+    mcast::deliver(leader, member, now_);
+    if (connects) leader.handle(&GroupEngine::connected, now_, Expected<void>());
+    leader.handle(&GroupEngine::on_timer, now_ + config().timeout);
+    EXPECT_EQ(leader.group().status(), MCAST_ERR_TIMED_OUT);
+    EXPECT_THAT(leader.group().reason(),
+                HasSubstr(connects ? "the switch did not confirm the leader's memory regions"
+                                   : "the leader's queue pair was not connected in time"));
+  }
+}
+
 TEST_F(TwoMembers, WaitUntilAMembersRegionsAreInForce) {
   member_.engine.regions().add(now_, {7, 0x77, 0x1000, 64});
   lead();

@@ -19,7 +19,7 @@ LeaderRole::LeaderRole(GroupState& group, const mrp::RegistrationConfig& config,
 
 Expected<void> LeaderRole::start(wire::Instant now, std::span<const mrp::MrpMember> members,
                                  mrp::Outbox& out) {
-  registration_->hold();  // others might send or write before
+  hold_or_release(now, out);  // others might send or write before
   if (const auto started = registration_->start(now, members, out); !started) {
     return tl::unexpected(failure_of(started.error()));
   }
@@ -28,7 +28,7 @@ Expected<void> LeaderRole::start(wire::Instant now, std::span<const mrp::MrpMemb
 
 void LeaderRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                          GroupOutput& out) {
-  if (!group_.regions().is_in_force()) registration_->hold();  // published since start()
+  hold_or_release(now, out);  // regions may have been published since start()
   registration_->on_message(now, from, message, out);
   follow(out);
   if (message.header.type == wire::MrpType::kRegister) {
@@ -37,16 +37,25 @@ void LeaderRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
 }
 
 void LeaderRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
-  release_if_ready(now, out);
+  hold_or_release(now, out);
 }
 
 void LeaderRole::on_connected(wire::Instant now, bool ok, GroupOutput& out) {
   is_connected_ = ok;
-  release_if_ready(now, out);
+  hold_or_release(now, out);
 }
 
-void LeaderRole::release_if_ready(wire::Instant now, mrp::Outbox& out) {
-  if (is_connected_ && group_.regions().is_in_force()) registration_->release(now, out);
+void LeaderRole::hold_or_release(wire::Instant now, mrp::Outbox& out) {
+  if (!is_connected_) {
+    registration_->hold(
+        "the leader's queue pair was not connected in time: raise register_timeout_ms");
+  } else if (!group_.regions().is_in_force()) {
+    registration_->hold(
+        "the switch did not confirm the leader's memory regions: bring it to the same version, or "
+        "publish no regions");
+  } else {
+    registration_->release(now, out);
+  }
 }
 
 void LeaderRole::on_timer(wire::Instant now, GroupOutput& out) {

@@ -45,7 +45,7 @@ class LeaderRole final : public AddressedRole {
   void on_regions_in_force(wire::Instant now, mrp::Outbox& out) override;
   void request_presence(mrp::Outbox& out) const override { registration_->look(out); }
   std::string requested() const override { return "the switch"; }
-  void release_if_ready(wire::Instant now, mrp::Outbox& out);
+  void hold_or_release(wire::Instant now, mrp::Outbox& out);
   void follow(GroupOutput& out);
 
   std::unique_ptr<mrp::Registration> registration_;
