@@ -23,6 +23,12 @@ constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 
 
 std::uint32_t bytes_of(ibv_mtu mtu) { return 128u << mtu; }  // IBV_MTU_256 = 1 ... IBV_MTU_4096 = 5
 
+Expected<void> check_mtu(std::uint32_t most) {
+  if (most == 0 || wire::is_path_mtu(most)) return {};
+  return fail(MCAST_ERR_INVALID,
+              "path MTU " + std::to_string(most) + ": use 256, 512, 1024, 2048 or 4096");
+}
+
 struct FreeList {
   void operator()(ibv_device** list) const { ibv_free_device_list(list); }
 };
@@ -124,9 +130,10 @@ Expected<void> Device::open_port(ibv_device* device, const DeviceOptions& option
       why = chosen.error().text;
       continue;
     }
-    if (const auto chosen = choose_mtu(options.path_mtu, found.active_mtu); !chosen) {
-      return tl::unexpected(chosen.error());
+    if (const auto checked = check_mtu(options.path_mtu); !checked) {
+      return tl::unexpected(checked.error());
     }
+    most_mtu_ = options.path_mtu;
     // A work request's length field has 32 bits.
     max_message_ = std::min<std::size_t>(found.max_msg_sz, std::size_t{1} << 31);
     max_work_requests_ = static_cast<std::uint32_t>(std::max(attributes.max_qp_wr, 1));
@@ -172,20 +179,10 @@ Expected<void> Device::choose_gid(const DeviceOptions& options) {
   return {};
 }
 
-Expected<void> Device::choose_mtu(std::uint32_t most, ibv_mtu active) {
-  if (most != 0 && !wire::is_path_mtu(most)) {
-    return fail(MCAST_ERR_INVALID,
-                "path MTU " + std::to_string(most) + ": use 256, 512, 1024, 2048 or 4096");
-  }
-  most_mtu_ = most;
-  first_mtu_ = active;
-  return {};
-}
-
 std::uint32_t Device::path_mtu() const {
   ibv_port_attr now{};
   const bool is_known = ibv_query_port(context_.get(), port_, &now) == 0;
-  const std::uint32_t ports = bytes_of(is_known ? now.active_mtu : first_mtu_);
+  const std::uint32_t ports = bytes_of(is_known ? now.active_mtu : IBV_MTU_256);
   return most_mtu_ != 0 ? std::min(most_mtu_, ports) : ports;
 }
 

@@ -111,7 +111,6 @@ class Device {
   Expected<MrHandle> registered(ibv_mr* region, std::size_t length) const;
   Expected<void> open_port(ibv_device* device, const DeviceOptions& options);
   Expected<void> choose_gid(const DeviceOptions& options);
-  Expected<void> choose_mtu(std::uint32_t most, ibv_mtu active);
 
   // Destroyed in reverse order.
   ContextHandle context_;
@@ -119,9 +118,8 @@ class Device {
   std::string name_, why_;
   std::uint8_t port_ = 0;
   Gid gid_;
-  bool is_off_route_ = false;        // a port can't serve because of the kernel's routes alone
-  std::uint32_t most_mtu_ = 0;       // bytes; 0: no limit but the port's
-  ibv_mtu first_mtu_ = IBV_MTU_256;  // of the port when it was opened
+  bool is_off_route_ = false;   // a port can't serve because of the kernel's routes alone
+  std::uint32_t most_mtu_ = 0;  // bytes; 0: no limit but the port's
   PacketMarks marks_;
   std::size_t max_message_ = 0;
   std::uint32_t vendor_id_ = 0;
