@@ -1,8 +1,6 @@
 // Failures inside libmcast, with the system's own text, and the text of mcast_last_error().
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <string>
 #include <string_view>
 
@@ -19,8 +17,5 @@ mcast_status_t set_last_error(mcast_status_t status, std::string_view text);
 inline mcast_status_t set_last_error(const Failure& failure) {
   return set_last_error(failure.status, failure.text);
 }
-
-// The reason of a failed work request, for users: the verbs status and its usual cause in a group.
-std::string work_failure_text(ibv_wc_status status, bool is_receive);
 
 }  // namespace cepheus::mcast

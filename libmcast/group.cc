@@ -4,7 +4,6 @@
 #include <random>
 
 #include "libmcast/context.h"
-#include "libmcast/failure.h"
 #include "wire/clock.h"
 
 namespace cepheus::mcast {

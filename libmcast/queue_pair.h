@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/device.h"
@@ -32,6 +33,9 @@ struct RegionPlace {
   std::uint32_t rkey = 0;  // the region's number, or its key on all members
   std::uint64_t offset = 0;
 };
+
+// The reason of a failed work request, for users: the verbs status and its usual cause in a group.
+std::string work_failure_text(ibv_wc_status status, bool is_receive);
 
 class QueuePair {
  public:

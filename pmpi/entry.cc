@@ -23,6 +23,7 @@
 #include "pmpi/int_count.h"
 #include "pmpi/parameters.h"
 #include "pmpi/request.h"
+#include "pmpi/verdict.h"
 
 #define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
 

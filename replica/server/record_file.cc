@@ -29,14 +29,6 @@ Digest digest_of(std::span<const std::uint8_t> bytes) {
   return digest;
 }
 
-void make_digests(Digests& digests, std::span<const std::uint8_t> data) {
-  auto left = data.subspan(digests.request.offset, digests.request.length);
-  while (!left.empty()) {
-    const std::size_t size = std::min<std::size_t>(left.size(), digests.request.unit);
-    digests.digests.push_back(digest_of(left.first(size)));
-    left = left.subspan(size);
-  }
-}
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', 'r', 'e', 'c', '1'};

@@ -21,8 +21,6 @@ namespace cepheus::replica {
 
 // Compares bytes: the first half of their SHA-256.
 Digest digest_of(std::span<const std::uint8_t> bytes);
-// Computes the digests of the request in `digests`; its range lies in `data`.
-void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 struct StoredReplica {
   std::string volume;

@@ -39,6 +39,15 @@ constexpr int kMemberMs = 20;
 constexpr int kRegisteringMs = 1;
 constexpr std::uint64_t kMostDigested = 16 << 20;  // in one request
 
+void make_digests(Digests& digests, std::span<const std::uint8_t> data) {
+  auto left = data.subspan(digests.request.offset, digests.request.length);
+  while (!left.empty()) {
+    const std::size_t size = std::min<std::size_t>(left.size(), digests.request.unit);
+    digests.digests.push_back(digest_of(left.first(size)));
+    left = left.subspan(size);
+  }
+}
+
 bool ReplicaServer::can_go_on(const Peer& peer) {
   return peer.has_more && !peer.is_digesting && (peer.socket.events() & POLLOUT) == 0;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "replica/control/frame_socket.h"
@@ -17,6 +18,9 @@
 #include "replica/server/volume_file.h"
 
 namespace cepheus::replica {
+
+// Computes the digests of the request in `digests`; its range lies in `data`.
+void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 class ReplicaServer {
  public:

@@ -33,6 +33,7 @@ std::string new_name(std::string_view suffix) {
   std::snprintf(text, sizeof text, "%d-%016llx", static_cast<int>(getpid()), random);
   return text + std::string(suffix);
 }
+
 namespace {
 
 using std::chrono::nanoseconds;
