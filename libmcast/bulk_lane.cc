@@ -113,15 +113,16 @@ bool BulkLane::post_parts() {
 
 // The operation of a WRITE that has failed halfway ends here, because its last part is not posted.
 // It ends with a part of its own: the operations before have ended then.
-bool BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
+void BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
   const bool is_own = parts_ && parts_->under_way == parts_under_way_;
   --parts_under_way_;
-  if (!parts_) return true;
+  if (!parts_) return;
   if (is_own) --parts_->under_way;
-  const bool goes_on = ok && !parts_->is_refused;
-  if (goes_on && post_parts()) return true;
-  parts_->is_refused |= goes_on;
-  if (!is_own) return !goes_on;
+  if (ok && !is_refused_) {
+    if (post_parts()) return;
+    is_refused_ = true;
+  }
+  if (!is_own) return;
   const std::uint32_t slot = parts_->slot;
   parts_.reset();
   Event event;
@@ -131,7 +132,6 @@ bool BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
   sends_[slot] = {};
   send_slots_.give_back(slot);
   out.push_back(std::move(event));
-  return !goes_on;
 }
 
 std::uint64_t BulkLane::packets_of(std::size_t length) const {
@@ -218,7 +218,7 @@ Expected<void> BulkLane::receive(Buffer& buffer, mcast_op_t* op) {
   return {};
 }
 
-bool BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
+void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive && id.slot == WorkId::kPart) {
     return end_part(wc.status == IBV_WC_SUCCESS, failed, out);
@@ -244,7 +244,6 @@ bool BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
   operation = {};
   (id.is_receive ? receive_slots_ : send_slots_).give_back(id.slot);
   out.push_back(std::move(event));
-  return true;
 }
 
 bool BulkLane::post_again(std::uint32_t slot) {

@@ -101,7 +101,8 @@ class BulkLane final : public Lane {
   // Parts under way, beside the send depth. Two of the longest do not fill a large window.
   static constexpr std::uint32_t kMostParts = 8;
 
-  bool on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
+  void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
+  bool is_refused() const override { return is_refused_; }
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return device_.max_message(); }
   std::size_t sent_length(std::uint32_t slot) const override {
@@ -128,11 +129,10 @@ class BulkLane final : public Lane {
     RegionPlace place;
     std::optional<std::uint32_t> imm;
     std::uint32_t under_way = 0;  // parts; they end after those of the WRITEs before
-    bool is_refused = false;      // by the device
   };
   // As many as the window admits. False: the device refuses one.
   bool post_parts();
-  bool end_part(bool ok, mcast_status_t failed, Events& out);
+  void end_part(bool ok, mcast_status_t failed, Events& out);
 
   // `post(wr_id, piece)` hands it to the device.
   template <typename Post>
@@ -144,6 +144,7 @@ class BulkLane final : public Lane {
   std::uint64_t turn_ = 0;
   std::optional<Parts> parts_;
   std::uint32_t parts_under_way_ = 0;
+  bool is_refused_ = false;                            // a part; the group fails
   std::unique_ptr<AnnouncementMemory> announcements_;  // null: WRITEs are not announced
 };
 

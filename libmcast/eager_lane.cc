@@ -96,20 +96,20 @@ EagerLane::Release EagerLane::release(std::uint32_t slot, bool is_usable) {
   return !is_usable || post_receive(slot) ? Release::kDone : Release::kRefused;
 }
 
-bool EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
+void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive) {
-    if (wc.status != IBV_WC_SUCCESS) return true;  // recovery may read its data
+    if (wc.status != IBV_WC_SUCCESS) return;  // recovery may read its data
     assert(sent(0).slot == id.slot);
     sent_first_ = (sent_first_ + 1) % static_cast<unsigned>(sent_.size());
     --sent_count_;
     send_slots_.give_back(id.slot);
-    return true;
+    return;
   }
   assert(receives_[id.slot] == Receive::kPosted);
   if (wc.status != IBV_WC_SUCCESS) {
     receives_[id.slot] = Receive::kIdle;
-    return true;
+    return;
   }
   receives_[id.slot] = Receive::kDelivered;
   ++traffic_.messages_received;
@@ -119,7 +119,6 @@ bool EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   event.length = wc.byte_len;
   event.imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(wc.imm_data) : 0;
   out.push_back(std::move(event));  // the group fills its name in
-  return true;
 }
 
 }  // namespace cepheus::mcast

@@ -55,7 +55,7 @@ class EagerLane final : public Lane {
   // The slot whose receive_data is `data`; the number of slots if none.
   std::uint32_t slot_of(const void* data) const;
 
-  bool on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
+  void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   std::size_t max_message() const override { return config_.max_message; }
   // Sends complete in order.
   std::size_t sent_length(std::uint32_t) const override { return sent(0).length; }

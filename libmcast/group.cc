@@ -336,7 +336,8 @@ void Group::complete(const ibv_wc& wc, Events& out) {
     ended.status = IBV_WC_WR_FLUSH_ERR;
   }
   const std::size_t before = out.size();
-  if (!lane().on_completion(ended, status(), out)) {
+  lane().on_completion(ended, status(), out);
+  if (lane().is_refused()) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
          "the device refused a part of a WRITE: set up again with fresh groups");
   }

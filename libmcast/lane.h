@@ -59,8 +59,10 @@ class Lane {
   virtual ~Lane() = default;
 
   // A work request of this lane has completed. `failed`: the status of its operation unless it
-  // succeeded. False: the device refuses a work request that follows.
-  virtual bool on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
+  // succeeded.
+  virtual void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
+  // The device has refused a work request that follows a completed one.
+  virtual bool is_refused() const { return false; }
   // The queue pair is gone: ends all operations that are outstanding. Eager lanes have none.
   virtual void cancel(mcast_status_t, Events&) {}
   virtual std::size_t max_message() const = 0;
