@@ -28,16 +28,16 @@ std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host
   return config.kind == PortKind::kHost && config.host == host ? std::optional(port) : std::nullopt;
 }
 
-void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Group& group,
+void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Mft& mft,
                   std::optional<PathNo> only, bool even_if_empty) {
-  auto message = message_of(wire::MrpType::kReport, group.id, group.epoch, leader);
+  auto message = message_of(wire::MrpType::kReport, mft.id, mft.epoch, leader);
   for (const Rank rank : {Rank::kSource, Rank::kSilent, Rank::kLate}) {
-    for (PathNo i = 0; i < group.paths.size(); ++i) {
-      const Path& path = group.paths[i];
+    for (PathNo i = 0; i < mft.paths.size(); ++i) {
+      const Path& path = mft.paths[i];
       if ((only && *only != i) || !path.is_host) continue;
-      const HostReport report = group.behaviour->report(call, i, routes.is_up(path.port));
+      const HostReport report = mft.behaviour->report(call, i, routes.is_up(path.port));
       if (report.flags == 0 || rank_of(report.flags) != rank) continue;
-      if (i == group.leader && rank != Rank::kLate) continue;
+      if (i == mft.leader && rank != Rank::kLate) continue;
       if (report.flags == wire::kMemberLate) CEPHEUS_SITUATION("a switch reports a late member");
       if ((report.flags & wire::kMemberDown) != 0)
         CEPHEUS_SITUATION("a switch reports a member behind a port that is down");
@@ -46,20 +46,20 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
       if (!message.add({call.port(path.port).host, Qpn(report.packets), report.flags})) break;
     }
   }
-  if (message.member_count > 0 || even_if_empty) send_report(call, leader, group, message);
+  if (message.member_count > 0 || even_if_empty) send_report(call, leader, mft, message);
 }
 
 void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path) {
-  const Group& group = table.group;
-  if (group.leader == kNoPath) return;
+  const Mft& mft = table.mft;
+  if (mft.leader == kNoPath) return;
   CEPHEUS_SITUATION("a switch reports to the leader that a path is lost");
-  reject_to_leader(call, group, leader, wire::MrpReject::kPathLost,
-                   table.roster.one_behind(group.paths[path].port));
+  reject_to_leader(call, mft, leader, wire::MrpReject::kPathLost,
+                   table.roster.one_behind(mft.paths[path].port));
 }
 
 void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path) {
   if (!call.rules().eviction_counts) return;
-  if (entry.table.group.paths.size() == 2) CEPHEUS_SITUATION("an eviction leaves one path");
+  if (entry.table.mft.paths.size() == 2) CEPHEUS_SITUATION("an eviction leaves one path");
   const auto own = Handling::none(call);
   groups.remove_path(call, entry, path);
   // A copy that the gate has let through.

@@ -17,7 +17,7 @@ std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host
 
 // Sends a REPORT of the lagging hosts, or of `only` one path. If none lags, sends nothing, unless
 // the leader waits for its switch.
-void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Group& group,
+void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Mft& mft,
                   std::optional<PathNo> only, bool even_if_empty = false);
 
 // REJECT(path lost) to the leader: the trunk that is this path is down.

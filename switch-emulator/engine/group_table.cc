@@ -8,14 +8,14 @@
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {
-bool leads_to(const Group& group, PortId port) {
-  return group.leader != kNoPath && group.paths[group.leader].port == port;
+bool leads_to(const Mft& mft, PortId port) {
+  return mft.leader != kNoPath && mft.paths[mft.leader].port == port;
 }
 
-void list_branches(const Group& group, std::vector<PortId>& out) {
+void list_branches(const Mft& mft, std::vector<PortId>& out) {
   out.clear();
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    if (i != group.leader) out.push_back(group.paths[i].port);
+  for (PathNo i = 0; i < mft.paths.size(); ++i) {
+    if (i != mft.leader) out.push_back(mft.paths[i].port);
   }
 }
 
@@ -88,7 +88,7 @@ void GroupTable::count_in_use(PortId port, int change) {
 void GroupTable::set_in_use(GroupEntry& entry, bool is_in_use) {
   entry.is_in_use = is_in_use;
   if (is_in_use) shares_have_changed_ = true;  // its own, while it was idle
-  for (const Path& path : entry.table.group.paths) count_in_use(path.port, is_in_use ? 1 : -1);
+  for (const Path& path : entry.table.mft.paths) count_in_use(path.port, is_in_use ? 1 : -1);
 }
 
 void GroupTable::look_for_idle_groups(Instant now) {
@@ -98,27 +98,27 @@ void GroupTable::look_for_idle_groups(Instant now) {
   }
 }
 
-PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
+PathNo GroupTable::add_path(Mft& mft, PortId port, bool is_host) {
   ++over_port_[port.value()];
-  return group.add_path(port, is_host);
+  return mft.add_path(port, is_host);
 }
 
 void GroupTable::remove_path(Call& call, GroupEntry& entry, PathNo path) {
-  Group& group = entry.table.group;
-  const PortId port = group.paths[path].port;
+  Mft& mft = entry.table.mft;
+  const PortId port = mft.paths[path].port;
   --over_port_[port.value()];
   if (entry.is_in_use) count_in_use(port, -1);
-  group.remove_path(call, entry.leader, path);
-  if (entry.is_active) note_timer(group.id, entry);
+  mft.remove_path(call, entry.leader, path);
+  if (entry.is_active) note_timer(mft.id, entry);
 }
 
 void GroupTable::erase(Call& call, McstId id) {
   const auto at = entries_.find(id);
   assert(at != entries_.end());
   GroupInstance& table = at->second->table;
-  for (const Path& path : table.group.paths) --over_port_[path.port.value()];
+  for (const Path& path : table.mft.paths) --over_port_[path.port.value()];
   if (at->second->is_in_use) set_in_use(*at->second, false);
-  table.group.behaviour->release_held(call);
+  table.mft.behaviour->release_held(call);
   const auto led = led_by_.find(table.leader);
   if (--led->second == 0) led_by_.erase(led);
   order_.erase({at->second->due, id});
@@ -127,10 +127,10 @@ void GroupTable::erase(Call& call, McstId id) {
 
 void GroupTable::bury(Call& call, McstId id) {
   GroupEntry& entry = *find(id);
-  const Group& group = entry.table.group;
-  const PortId leader = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
-  Tombstone stone{entry.leader, group.epoch, leader, {}, std::move(entry.table.roster)};
-  list_branches(group, stone.ports);
+  const Mft& mft = entry.table.mft;
+  const PortId leader = mft.leader == kNoPath ? PortId() : mft.paths[mft.leader].port;
+  Tombstone stone{entry.leader, mft.epoch, leader, {}, std::move(entry.table.roster)};
+  list_branches(mft, stone.ports);
   erase(call, id);
   if (config_.max_tombstones == 0) return;
   if (burials_.size() >= config_.max_tombstones) {
@@ -167,7 +167,7 @@ void GroupTable::reschedule(McstId id, GroupEntry& entry) {
 
 Instant GroupTable::due(const GroupEntry& entry) const {
   const Instant age = expires(entry);
-  return entry.is_active ? std::min(age, entry.table.group.behaviour->deadline()) : age;
+  return entry.is_active ? std::min(age, entry.table.mft.behaviour->deadline()) : age;
 }
 
 void GroupTable::expire_tombstones(Instant now) {
@@ -179,8 +179,8 @@ void GroupTable::expire_tombstones(Instant now) {
 
 void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
   for (auto& [id, entry] : entries_) {
-    const Group& group = entry->table.group;
-    if (group.leader == kNoPath || group.paths[group.leader].port != port) continue;
+    const Mft& mft = entry->table.mft;
+    if (mft.leader == kNoPath || mft.paths[mft.leader].port != port) continue;
     if (since && entry->orphaned) continue;  // a program came to the port and went, not the leader
     entry->orphaned = since;
     reschedule(id, *entry);
@@ -194,7 +194,7 @@ void GroupTable::on_settings() {
 
 std::size_t GroupTable::held() const {
   std::size_t frames = 0;
-  for (const auto& [id, entry] : entries_) frames += entry->table.group.behaviour->held();
+  for (const auto& [id, entry] : entries_) frames += entry->table.mft.behaviour->held();
   return frames;
 }
 
@@ -206,14 +206,14 @@ void GroupTable::check_consistent() const {
     must(!tombstones_.contains(id), "a group that rests has a table");
     must(order_.contains({entry->due, id}), "an entry without its deadline");
     ++led[table.leader];
-    must(table.group.id == id, "a table under another id");
-    must(table.group.leader < table.group.paths.size() || entry->leaderless,
+    must(table.mft.id == id, "a table under another id");
+    must(table.mft.leader < table.mft.paths.size() || entry->leaderless,
          "no path towards the leader");
-    for (const Path& path : table.group.paths) {
+    for (const Path& path : table.mft.paths) {
       ++over[path.port.value()];
       in_use[path.port.value()] += entry->is_in_use ? 1 : 0;
     }
-    table.group.check_consistent(config_.max_held);
+    table.mft.check_consistent(config_.max_held);
     table.roster.check_consistent();
   }
   must(entries_.size() <= std::max<std::size_t>(config_.max_groups, kept_), "too many tables");

@@ -33,9 +33,9 @@ struct Leader {
 struct GroupInstance {
   GroupInstance(McstId id, std::uint16_t epoch, MakeBehaviour make, const SwitchConfig& config,
                 std::size_t route_classes, Ipv4 leaders_host)
-      : group(id, epoch, make, config), chosen(route_classes), leader(leaders_host) {}
+      : mft(id, epoch, make, config), chosen(route_classes), leader(leaders_host) {}
 
-  Group group;
+  Mft mft;
   std::vector<PortId> chosen;  // port that this group uses per class of routes; empty once active
   Roster roster;
   Ipv4 leader;                 // the host whose quota it counts against
@@ -72,9 +72,9 @@ struct Tombstone {
   bool by_switch = false;     // this switch has ended the group, without its leader
 };
 
-bool leads_to(const Group& group, PortId port);  // to the leader
+bool leads_to(const Mft& mft, PortId port);  // to the leader
 // The ports of a group's paths except the leader's.
-void list_branches(const Group& group, std::vector<PortId>& out);
+void list_branches(const Mft& mft, std::vector<PortId>& out);
 
 class GroupTable {
  public:
@@ -115,7 +115,7 @@ class GroupTable {
 
   GroupEntry& add(McstId id, const Leader& leader, std::uint16_t epoch, std::size_t route_classes,
                   Instant now);
-  PathNo add_path(Group& group, PortId port, bool is_host);
+  PathNo add_path(Mft& mft, PortId port, bool is_host);
   // Takes a member out of a table.
   void remove_path(Call& call, GroupEntry& entry, PathNo path);
   // Frees a group without a tombstone: a newer epoch replaces it, or it was refused.
@@ -130,7 +130,7 @@ class GroupTable {
   void reschedule(McstId id, GroupEntry& entry);
   // The group may have moved its timer.
   void note_timer(McstId id, GroupEntry& entry) {
-    if (entry.table.group.behaviour->deadline() < entry.due) reschedule(id, entry);
+    if (entry.table.mft.behaviour->deadline() < entry.due) reschedule(id, entry);
   }
   Instant expires(const GroupEntry& entry) const;
   void expire_tombstones(Instant now);

@@ -45,7 +45,7 @@ struct Switch::State {
   }
   void on_frame(Call& call, const Frame& frame);
   void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
-  bool take_by_order(Call& call, const Group& group, const wire::RoceHeaders& headers);
+  bool take_by_order(Call& call, const Mft& mft, const wire::RoceHeaders& headers);
   void take_trunks(Call& call);
 
   SwitchConfig config;
@@ -146,15 +146,14 @@ void Switch::State::take_trunks(Call& call) {
 
 // Counts the packet for the leader's report, and samples the members' rings. True: the leader has
 // ordered its drop. Precondition: call.order.
-bool Switch::State::take_by_order(Call& call, const Group& group,
-                                  const wire::RoceHeaders& headers) {
+bool Switch::State::take_by_order(Call& call, const Mft& mft, const wire::RoceHeaders& headers) {
   const wire::OpcodeInfo& info = wire::opcode_info(headers.bth.opcode);
   if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
     if (headers.aeth.is_sequence_nak()) call.order->on_nak(call.now);
     if (headers.aeth.kind == wire::AckKind::kRnrNak) call.order->on_rnr_nak();
   }
   if (!info.multicastable() || call.port(call.ingress()).kind != PortKind::kHost) return false;
-  for (const Path& path : group.paths) {
+  for (const Path& path : mft.paths) {
     const PortSight* sight = sights[path.port.value()];
     if (sight != nullptr && path.port != call.ingress()) call.order->note_fill(sight->fill());
   }
@@ -173,27 +172,27 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
     return call.count(has_ended ? Counter::kDropTombstone : Counter::kDropUnknownGroup);
   }
   if (!entry->is_active) return call.count(Counter::kDropNotActive);
-  Group& group = entry->table.group;
-  const PathNo path = group.find(call.ingress());
+  Mft& mft = entry->table.mft;
+  const PathNo path = mft.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
   groups.note_use(call.now, *entry);
   call.order = entry->order.get();
-  if (call.order != nullptr && take_by_order(call, group, *headers)) {
+  if (call.order != nullptr && take_by_order(call, mft, *headers)) {
     return call.count(Counter::kDropDataOnRequest);
   }
   // Accepted packets show that the leader only lost its link for a moment. Packets of a link that
   // is down were under way before.
-  const bool was_lost = entry->orphaned && path == group.leader && routes.is_up(call.ingress());
-  const auto accepted = [&] { return group.behaviour->report(call, path, true).packets; };
+  const bool was_lost = entry->orphaned && path == mft.leader && routes.is_up(call.ingress());
+  const auto accepted = [&] { return mft.behaviour->report(call, path, true).packets; };
   const std::uint32_t before = was_lost ? accepted() : 0;
-  group.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
+  mft.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
   if (const auto port = call.take_too_long()) report_too_long(call, *entry, *port);
   if (was_lost && accepted() != before) {
     entry->orphaned.reset();
     groups.reschedule(id, *entry);
   }
   groups.note_timer(id, *entry);
-  if (group.behaviour->take_window_change()) {
+  if (mft.behaviour->take_window_change()) {
     const auto own = Handling::none(call);
     report_path_change(call, groups, *entry);
   }
@@ -229,12 +228,12 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
       state_->registrar.age(call, *id);
       continue;
     }
-    if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
+    if (entry.is_active && entry.table.mft.behaviour->deadline() <= now) {
       call.order = entry.order.get();
-      entry.table.group.behaviour->on_timer(call);
+      entry.table.mft.behaviour->on_timer(call);
       if (const auto port = call.take_too_long()) report_too_long(call, entry, *port);
       call.order = nullptr;
-      assert(entry.table.group.behaviour->deadline() > now);
+      assert(entry.table.mft.behaviour->deadline() > now);
     }
     groups.reschedule(*id, entry);
   }
@@ -302,7 +301,7 @@ void Switch::list_copies(McstId group, PortId ingress, std::vector<PortId>& out)
   out.clear();
   const GroupEntry* const entry = state_->groups.find(group);
   if (entry == nullptr || !entry->is_active) return;
-  entry->table.group.behaviour->list_copies(ingress, out);
+  entry->table.mft.behaviour->list_copies(ingress, out);
   std::erase_if(out, [this](PortId port) { return !is_up(port); });
 }
 
@@ -311,7 +310,7 @@ bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
 bool Switch::jump(McstId id, std::uint64_t packets) {
   GroupEntry* const entry = state_->groups.find(id);
   if (entry == nullptr || !entry->is_active) return false;
-  return entry->table.group.behaviour->jump(packets);
+  return entry->table.mft.behaviour->jump(packets);
 }
 
 const SwitchConfig& Switch::config() const { return state_->config; }

@@ -70,10 +70,10 @@ struct TableBytes;
 struct TableShape;
 
 class Behaviour;
-struct Group;
+struct Mft;
 // Chooses a group's behaviour, when it is registered (behaviour.h).
-using MakeBehaviour = std::unique_ptr<Behaviour> (*)(const Group&, const SwitchConfig&);
-std::unique_ptr<Behaviour> make_behaviour(const Group& group, const SwitchConfig& config);
+using MakeBehaviour = std::unique_ptr<Behaviour> (*)(const Mft&, const SwitchConfig&);
+std::unique_ptr<Behaviour> make_behaviour(const Mft& mft, const SwitchConfig& config);
 
 class Switch {
  public:

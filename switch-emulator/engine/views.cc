@@ -11,37 +11,37 @@ namespace {
 
 // "port h2", "device of h2"; empty: all are equal, or another switch knows it.
 std::string mtu_limit(const SwitchConfig& config, const GroupEntry& entry) {
-  const Group& group = entry.table.group;
+  const Mft& mft = entry.table.mft;
   const Roster& roster = entry.table.roster;
   const std::uint16_t least = entry.table.path_mtu;
   const auto port = [&](const Path& path) -> const PortConfig& {
     return config.ports[path.port.value()];
   };
   const bool is_limited = std::ranges::any_of(
-      group.paths, [&](const Path& path) { return port(path).path_mtu() > least; });
+      mft.paths, [&](const Path& path) { return port(path).path_mtu() > least; });
   if (least == 0 || !is_limited) return {};
   if (roster.hosts_mtu() == least) {
     return "device of " + config.ports[roster.least_host().value()].name;
   }
-  for (const Path& path : group.paths) {
+  for (const Path& path : mft.paths) {
     if (port(path).path_mtu() == least) return "port " + port(path).name;
   }
-  if (group.leader == kNoPath || !group.paths[group.leader].is_host) return {};
-  return roster.path().mtu == least ? "" : "device of " + port(group.paths[group.leader]).name;
+  if (mft.leader == kNoPath || !mft.paths[mft.leader].is_host) return {};
+  return roster.path().mtu == least ? "" : "device of " + port(mft.paths[mft.leader]).name;
 }
 
 }  // namespace
 
 GroupView view_of(const SwitchConfig& config, const GroupTable& groups, const GroupEntry& entry) {
-  const Group& group = entry.table.group;
+  const Mft& mft = entry.table.mft;
   GroupView view;
-  view.id = group.id;
-  view.epoch = group.epoch;
+  view.id = mft.id;
+  view.epoch = mft.epoch;
   view.leader = entry.leader.host;
   view.active = entry.is_active;
   view.window = entry.table.reported.window;
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    const Path& path = group.paths[i];
+  for (PathNo i = 0; i < mft.paths.size(); ++i) {
+    const Path& path = mft.paths[i];
     PathView p;
     p.port = path.port;
     const PortConfig& port = config.ports[path.port.value()];
@@ -49,13 +49,13 @@ GroupView view_of(const SwitchConfig& config, const GroupTable& groups, const Gr
     p.is_host = path.is_host;
     if (path.is_host) p.host = port.host;
     p.qpn = path.qpn;
-    p.towards_leader = i == group.leader;
+    p.towards_leader = i == mft.leader;
     p.window = groups.share_of(path.port, entry.is_in_use);
     view.paths.push_back(std::move(p));
   }
   view.path_mtu = entry.table.path_mtu;
   view.mtu_limit = mtu_limit(config, entry);
-  group.behaviour->show(config, view);
+  mft.behaviour->show(config, view);
   const TableBytes bytes = bytes_of(entry.table);
   view.table_bytes = TableBytes::sum(bytes.table);
   view.beside_bytes = TableBytes::sum(bytes.beside);
@@ -63,28 +63,28 @@ GroupView view_of(const SwitchConfig& config, const GroupTable& groups, const Gr
 }
 
 TableBytes bytes_of(const GroupInstance& table) {
-  const Group& group = table.group;
-  const std::size_t index = group.path_index.size() * sizeof(PathNo);
-  const std::size_t paths = group.paths.size();
-  TableBytes bytes = group.behaviour->bytes();
+  const Mft& mft = table.mft;
+  const std::size_t index = mft.path_index.size() * sizeof(PathNo);
+  const std::size_t paths = mft.paths.size();
+  TableBytes bytes = mft.behaviour->bytes();
   const TableBytes::Rows rows = {
       {"path_index", index},
       {"path.port", paths * sizeof(Path::port)},
       {"path.is_host", paths * sizeof(Path::is_host)},
       {"path.qpn", paths * sizeof(Path::qpn)},
-      {"group.identity", sizeof(Group::id) + sizeof(Group::epoch) + sizeof(Group::leader)},
+      {"group.identity", sizeof(Mft::id) + sizeof(Mft::epoch) + sizeof(Mft::leader)},
   };
-  const std::size_t all = sizeof(Group) + index + paths * sizeof(Path);
+  const std::size_t all = sizeof(Mft) + index + paths * sizeof(Path);
   bytes.table.insert(bytes.table.begin(), rows.begin(), rows.end());
   bytes.table.emplace_back("padding_and_pointers", all - TableBytes::sum(rows));
-  const std::size_t spare = group.path_index.capacity() * sizeof(PathNo) +
-                            group.paths.capacity() * sizeof(Path) - index - paths * sizeof(Path);
+  const std::size_t spare = mft.path_index.capacity() * sizeof(PathNo) +
+                            mft.paths.capacity() * sizeof(Path) - index - paths * sizeof(Path);
   const std::size_t chosen = table.chosen.capacity() * sizeof(PortId);
   const TableBytes::Rows beside = {
       {"room_for_paths", spare},
       {"roster", sizeof(Roster) + table.roster.allocated_bytes()},
       {"registration",
-       GroupTable::kEntryBytes + sizeof(GroupInstance) - sizeof(Group) - sizeof(Roster) + chosen},
+       GroupTable::kEntryBytes + sizeof(GroupInstance) - sizeof(Mft) - sizeof(Roster) + chosen},
   };
   bytes.beside.insert(bytes.beside.end(), beside.begin(), beside.end());
   return bytes;
@@ -97,8 +97,8 @@ TableBytes bytes_of(const TableShape& shape) {
   const auto port = [&](std::size_t i) {
     return PortId(static_cast<std::uint16_t>(lowest + i % shape.paths));
   };
-  for (std::size_t i = 0; i < shape.paths; ++i) table.group.add_path(port(i), !by_trunk);
-  table.group.leader = 0;
+  for (std::size_t i = 0; i < shape.paths; ++i) table.mft.add_path(port(i), !by_trunk);
+  table.mft.leader = 0;
   // The leader, behind the first path, is on no roster.
   std::vector<Roster::Member> behind;
   const std::size_t members = by_trunk ? shape.members : shape.paths;

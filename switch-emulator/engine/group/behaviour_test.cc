@@ -43,7 +43,7 @@ class Ticker final : public Behaviour {
   void check_consistent(std::size_t) const override {}
 };
 
-std::unique_ptr<Behaviour> make_ticker(const Group&, const SwitchConfig&) {
+std::unique_ptr<Behaviour> make_ticker(const Mft&, const SwitchConfig&) {
   return std::make_unique<Ticker>();
 }
 

@@ -10,7 +10,7 @@ namespace {
 using wire::RoceHeaders;
 
 // The IBTA wants a source port per flow, above 0xC000. Its only use is load balancing.
-std::uint16_t flow_port(const OneSource& group) {
+std::uint16_t flow_port(const Group& group) {
   return static_cast<std::uint16_t>(0xC000 | (group.tree.id.value() & 0x3FFF));
 }
 
@@ -24,13 +24,13 @@ std::span<const std::uint8_t, Header::kSize> header_at(const Frame& frame, std::
 }
 
 // To a packet of the member's own connection.
-Rewrite to_host(const Call& call, const OneSource& group, PathNo path, Psn psn) {
+Rewrite to_host(const Call& call, const Group& group, PathNo path, Psn psn) {
   const Path& to = group.tree.paths[path];
   return {group.tree.id, call.port(to.port).host, 0, to.qpn, psn - group.turn.turns(path)};
 }
 
 // A packet from the switch itself in the group's name, for the node behind `path`.
-RoceHeaders from_group(const Call& call, const OneSource& group, const Path& path,
+RoceHeaders from_group(const Call& call, const Group& group, const Path& path,
                        const TurnName& turn) {
   RoceHeaders h;
   h.ip.tos = group.traffic_class;
@@ -68,7 +68,7 @@ void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, co
                      ip.destination, 1);
 }
 
-bool send_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet, Psn psn) {
+bool send_data(Call& call, const Group& group, PathNo to, const GroupPacket& packet, Psn psn) {
   const Path& path = group.tree.paths[to];
   const wire::Ipv4Header& ip = packet.headers.ip;
   if (!path.is_host && ip.ttl <= 1) {
@@ -84,8 +84,8 @@ bool send_data(Call& call, const OneSource& group, PathNo to, const GroupPacket&
   return true;
 }
 
-bool send_addressed(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
-                    Psn psn, const wire::Reth& reth) {
+bool send_addressed(Call& call, const Group& group, PathNo to, const GroupPacket& packet, Psn psn,
+                    const wire::Reth& reth) {
   const PortId port = group.tree.paths[to].port;
   Frame* copy = call.emit(Counter::kDataCopies, port, packet.frame);
   if (copy == nullptr) return false;
@@ -95,7 +95,7 @@ bool send_addressed(Call& call, const OneSource& group, PathNo to, const GroupPa
   return true;
 }
 
-bool send_without_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
+bool send_without_data(Call& call, const Group& group, PathNo to, const GroupPacket& packet,
                        Psn psn) {
   const PortId port = group.tree.paths[to].port;
   RoceHeaders h = packet.headers;
@@ -113,7 +113,7 @@ bool send_without_data(Call& call, const OneSource& group, PathNo to, const Grou
   return call.emit(Counter::kDataCopies, port, bare) != nullptr;
 }
 
-void send_cnp(Call& call, const OneSource& group, const GroupPacket& packet) {
+void send_cnp(Call& call, const Group& group, const GroupPacket& packet) {
   const TurnName turn = group.turn.name();
   const Path& path = group.tree.paths[group.turn.source()];
   Frame* copy = call.emit(Counter::kCnpToSource, path.port, packet.frame);
@@ -131,7 +131,7 @@ void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
   call.emit(kind, port, frame);
 }
 
-void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnName& turn,
+void send_feedback(Call& call, const Group& group, PathNo path, const TurnName& turn,
                    const wire::Aeth& answer, Psn psn) {
   const Path& to = group.tree.paths[path];
   RoceHeaders h = from_group(call, group, to, turn);
@@ -142,7 +142,7 @@ void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnNa
   send_made(call, Counter::kFeedbackSent, to.port, h);
 }
 
-void make_cnp(Call& call, const OneSource& group, Counter kind) {
+void make_cnp(Call& call, const Group& group, Counter kind) {
   const Path& path = group.tree.paths[group.turn.source()];
   RoceHeaders h = from_group(call, group, path, group.turn.name());
   h.bth.opcode = wire::Opcode::kCnp;

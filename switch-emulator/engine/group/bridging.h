@@ -11,7 +11,7 @@
 //   feedback to a host  McstID        source host      source's              host's
 #pragma once
 
-#include "switch-emulator/engine/group/one_source.h"
+#include "switch-emulator/engine/group/group.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -37,25 +37,25 @@ void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, co
 // Emits a copy of group data on path `to`, rewritten for the node behind it. `psn` is in the group's
 // numbering. A present ICRC is patched, a deferred one stays deferred. Returns whether a copy was
 // sent.
-bool send_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet, Psn psn);
+bool send_data(Call& call, const Group& group, PathNo to, const GroupPacket& packet, Psn psn);
 // The same for a WRITE's first packet to a host, with another address and key.
-bool send_addressed(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
-                    Psn psn, const wire::Reth& reth);
+bool send_addressed(Call& call, const Group& group, PathNo to, const GroupPacket& packet, Psn psn,
+                    const wire::Reth& reth);
 // The same for an announcement to a host: a WRITE without data, which takes its PSN there.
-bool send_without_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
+bool send_without_data(Call& call, const Group& group, PathNo to, const GroupPacket& packet,
                        Psn psn);
 // Passes a CNP to the source.
-void send_cnp(Call& call, const OneSource& group, const GroupPacket& packet);
+void send_cnp(Call& call, const Group& group, const GroupPacket& packet);
 // A CNP from the switch itself to the source: for a mark that an absorbed acknowledgement echoed, or
 // by the leader's order. `kind`: its counter.
-void make_cnp(Call& call, const OneSource& group, Counter kind);
+void make_cnp(Call& call, const Group& group, Counter kind);
 
 // Emits a packet of the switch itself; fills in its Ethernet addresses.
 void send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);
 
 // Emits feedback on `path`; `psn` is in the numbering of that port. The MSN of `answer` counts
 // messages of this turn; those of the path's finished turns are added.
-void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnName& turn,
+void send_feedback(Call& call, const Group& group, PathNo path, const TurnName& turn,
                    const wire::Aeth& answer, Psn psn);
 
 }  // namespace cepheus::fabric

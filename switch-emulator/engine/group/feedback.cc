@@ -28,7 +28,7 @@ namespace {
 using wire::AckKind;
 
 // Sends to the source's port, in its numbering. `psn` is the group's.
-void to_source(Call& call, const OneSource& group, wire::Aeth answer, Psn psn) {
+void to_source(Call& call, const Group& group, wire::Aeth answer, Psn psn) {
   const Turn& turn = group.turn;
   const bool is_ack_to_host =
       answer.kind == AckKind::kAck && group.tree.paths[turn.source()].is_host;
@@ -44,7 +44,7 @@ void to_source(Call& call, const OneSource& group, wire::Aeth answer, Psn psn) {
 // Some path has acknowledged more, has sent `nak`, or has left. Sends the source what may go to it
 // now: a NAK waits until all have the packets that it acknowledges (paper III-D). `from_slowest`:
 // the others waited for this path.
-void merge(Call& call, OneSource& group, bool from_slowest,
+void merge(Call& call, Group& group, bool from_slowest,
            const std::optional<Nak>& nak = std::nullopt) {
   Turn& turn = group.turn;
   if (turn.source() == kNoPath) return;  // it has left
@@ -66,7 +66,7 @@ void merge(Call& call, OneSource& group, bool from_slowest,
 
 // Whether there is a source to notify, and the feedback is about its turn. Counts the reason if
 // not.
-bool concerns_turn(Call& call, const OneSource& group, const GroupPacket& packet) {
+bool concerns_turn(Call& call, const Group& group, const GroupPacket& packet) {
   const Turn& turn = group.turn;
   if (turn.source() == kNoPath) {
     CEPHEUS_RARE_SITUATION("feedback arrives after its source has left");
@@ -90,7 +90,7 @@ bool concerns_turn(Call& call, const OneSource& group, const GroupPacket& packet
 
 // A receiver's acknowledgement echoes the mark of a packet. The acknowledgement may be merged into
 // later feedback, or be old; the echo goes on by itself.
-void take_echo(Call& call, const OneSource& group, PathNo path) {
+void take_echo(Call& call, const Group& group, PathNo path) {
   if (!group.cnps->passes(call.now, path, group.turn.source()))
     return call.count(Counter::kEchoFiltered);
   make_cnp(call, group, Counter::kEchoToSource);
@@ -98,7 +98,7 @@ void take_echo(Call& call, const OneSource& group, PathNo path) {
 
 // Requests that the source begin its turn again later. No member can be further behind its first
 // packet: `min` is the PSN before the turn.
-void send_wait(Call& call, OneSource& group) {
+void send_wait(Call& call, Group& group) {
   call.count(Counter::kHandoverRnr);
   Turn& turn = group.turn;
   merge(call, group, true, Nak{turn.base(), true, turn.next_handover_timer()});
@@ -106,7 +106,7 @@ void send_wait(Call& call, OneSource& group) {
 
 }  // namespace
 
-void take_feedback(Call& call, OneSource& group, const GroupPacket& packet) {
+void take_feedback(Call& call, Group& group, const GroupPacket& packet) {
   const PathNo path = packet.path;
   if (!concerns_turn(call, group, packet)) return;
   if (packet.headers.bth.becn) take_echo(call, group, path);
@@ -156,7 +156,7 @@ void take_feedback(Call& call, OneSource& group, const GroupPacket& packet) {
 }
 
 // A leader evicts a dead last source. It has not done so within `gate_age`, so it is gone.
-void extend_wait(Call& call, OneSource& group) {
+void extend_wait(Call& call, Group& group) {
   Turn& turn = group.turn;
   if (!turn.awaits_handover() || turn.previous() == kNoPath) return;
   if (turn.acked(turn.previous()) != turn.base() - 1) return;
@@ -166,7 +166,7 @@ void extend_wait(Call& call, OneSource& group) {
   fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteOperational));
 }
 
-void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
+void acknowledge_by_sending(Call& call, Group& group, PathNo path) {
   Turn& turn = group.turn;
   const bool from_slowest = path == turn.slowest();
   CEPHEUS_RARE_SITUATION("a member begins its turn before its last acknowledgement arrives");
@@ -175,7 +175,7 @@ void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
   merge(call, group, from_slowest);
 }
 
-Instant request_if_overdue(Call& call, OneSource& group) {
+Instant request_if_overdue(Call& call, Group& group) {
   Turn& turn = group.turn;
   FeedbackTimer& timer = *group.feedback_timer;
   const Instant due = timer.next(call, group);
@@ -193,7 +193,7 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   return timer.next(call, group);
 }
 
-Instant repeat_last_acks(Call& call, OneSource& group) {
+Instant repeat_last_acks(Call& call, Group& group) {
   const Turn& turn = group.turn;
   while (const auto ack = group.last_acks->take_due(call.now)) {
     const bool is_source = ack->path == turn.source();
@@ -208,16 +208,16 @@ Instant repeat_last_acks(Call& call, OneSource& group) {
   return group.last_acks->next();
 }
 
-void recheck(Call& call, OneSource& group) { merge(call, group, true); }
+void recheck(Call& call, Group& group) { merge(call, group, true); }
 
-void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
+void take_cnp(Call& call, Group& group, const GroupPacket& packet) {
   if (!concerns_turn(call, group, packet)) return;
   if (!group.cnps->passes(call.now, packet.path, group.turn.source()))
     return call.count(Counter::kCnpFiltered);
   send_cnp(call, group, packet);
 }
 
-void acknowledge_to_source(Call& call, OneSource& group) {
+void acknowledge_to_source(Call& call, Group& group) {
   Turn& turn = group.turn;
   const Psn all_have = turn.acknowledge();
   to_source(call, group, {}, all_have);
@@ -227,7 +227,7 @@ void acknowledge_to_source(Call& call, OneSource& group) {
   }
 }
 
-void fail_source(Call& call, OneSource& group, const wire::Aeth& error) {
+void fail_source(Call& call, Group& group, const wire::Aeth& error) {
   const Psn all_have = group.turn.acknowledge();
   to_source(call, group, error, all_have + 1);
 }

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/group/one_source.h"
+#include "switch-emulator/engine/group/group.h"
 #include "wire/situation.h"
 
 namespace cepheus::fabric {
@@ -97,7 +97,7 @@ void FeedbackTimer::on_min(Psn min) {
 }
 
 // A request for the packet of the slowest paths repeats the packets of the others, too.
-Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
+Instant FeedbackTimer::next(const Call& call, const Group& group) const {
   const Turn& turn = group.turn;
   const Duration floor = call.config.feedback_wait;
   Instant due = wire::kNever;
@@ -148,7 +148,7 @@ std::optional<Duration> FeedbackTimer::source_wait(const Turn& turn, Duration fl
 // The receiver sends no second RNR NAK for the packet. If the first one was lost on the way to the
 // source, nothing comes from there. Only the source's own switch knows all waits of the source. NICs
 // keep long waits roughly, so half of the wait is added.
-Instant FeedbackTimer::next_after_rnr(const OneSource& group, Duration floor) const {
+Instant FeedbackTimer::next_after_rnr(const Group& group, Duration floor) const {
   const Turn& turn = group.turn;
   const auto repeat_begins = turn.naks().repeat_begins();
   if (!repeat_begins || !group.tree.paths[turn.source()].is_host ||

@@ -19,7 +19,7 @@
 
 namespace cepheus::fabric {
 
-class OneSource;
+class Group;
 class Turn;
 struct Call;
 
@@ -59,7 +59,7 @@ class FeedbackTimer {
   // Whether a packet that must be acknowledged has been sent, and a path has not acknowledged it.
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
   // When a request is due, if no packet arrives until then.
-  Instant next(const Call& call, const OneSource& group) const;
+  Instant next(const Call& call, const Group& group) const;
   // Whether next() may be earlier than when this was called last. Packets alone make it later.
   bool take_sooner() { return std::exchange(is_sooner_, false); }
   // Whether one of the slowest paths has answered RNR, and the source has not repeated its packet.
@@ -75,7 +75,7 @@ class FeedbackTimer {
  private:
   // How long the source may take to answer feedback. None: not measured yet.
   std::optional<Duration> source_wait(const Turn& turn, Duration floor) const;
-  Instant next_after_rnr(const OneSource& group, Duration floor) const;
+  Instant next_after_rnr(const Group& group, Duration floor) const;
 
   struct PathTimer {
     RoundTrip trip;

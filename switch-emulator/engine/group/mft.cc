@@ -6,7 +6,7 @@
 
 namespace cepheus::fabric {
 
-PathNo Group::add_path(PortId port, bool is_host) {
+PathNo Mft::add_path(PortId port, bool is_host) {
   assert(find(port) == kNoPath && paths.size() < kMaxPaths);
   const auto number = static_cast<PathNo>(paths.size());
   if (path_index.size() <= port.value()) path_index.resize(port.value() + std::size_t{1});
@@ -19,7 +19,7 @@ PathNo Group::add_path(PortId port, bool is_host) {
   return number;
 }
 
-void Group::remove_path(Call& call, const Leader& registrant, PathNo path) {
+void Mft::remove_path(Call& call, const Leader& registrant, PathNo path) {
   assert(path < paths.size() && path != leader);
   const PortId port = paths[path].port;
   const auto last = static_cast<PathNo>(paths.size() - 1);
@@ -30,7 +30,7 @@ void Group::remove_path(Call& call, const Leader& registrant, PathNo path) {
   behaviour->on_path_removed(call, {path, last, port, registrant});
 }
 
-void Group::check_consistent(std::size_t max_held) const {
+void Mft::check_consistent(std::size_t max_held) const {
   must(paths.size() <= kMaxPaths, "more paths than the path index can name");
   for (PathNo i = 0; i < paths.size(); ++i) {
     must(find(paths[i].port) == i, "the path index names another path");

@@ -12,11 +12,11 @@
 
 namespace cepheus::fabric {
 
-struct Group {
+struct Mft {
   static constexpr std::size_t kMaxPaths = kNoPath;  // largest number in the path index
 
-  Group(McstId mcst_id, std::uint16_t registration_epoch, MakeBehaviour make,
-        const SwitchConfig& config)
+  Mft(McstId mcst_id, std::uint16_t registration_epoch, MakeBehaviour make,
+      const SwitchConfig& config)
       : id(mcst_id), epoch(registration_epoch), behaviour(make(*this, config)) {}
 
   const McstId id;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "switch-emulator/engine/group/one_source.h"
+#include "switch-emulator/engine/group/group.h"
 #include "switch-emulator/engine/registration/roster.h"
 #include "switch-emulator/engine/test_network.h"
 
@@ -33,12 +33,12 @@ TEST(MessageEnds, AreKeptHoweverManyAreUnderWay) {
 }
 
 TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
-  Group group(TestNetwork::kGroup, 1, make_behaviour, SwitchConfig());
-  group.add_path(PortId(3), true);
-  group.add_path(PortId(7), false);
-  EXPECT_EQ(group.path_index.size(), 8u);
-  EXPECT_EQ(group.find(PortId(7)), 1);
-  EXPECT_EQ(group.find(PortId(60'000)), kNoPath);
+  Mft mft(TestNetwork::kGroup, 1, make_behaviour, SwitchConfig());
+  mft.add_path(PortId(3), true);
+  mft.add_path(PortId(7), false);
+  EXPECT_EQ(mft.path_index.size(), 8u);
+  EXPECT_EQ(mft.find(PortId(7)), 1);
+  EXPECT_EQ(mft.find(PortId(60'000)), kNoPath);
 }
 
 // In the paper a table of 64 paths has 704 bytes.
@@ -52,8 +52,8 @@ TEST(Mft, FitsAHardwareTable) {
   constexpr std::size_t kFilter = 26;
   EXPECT_EQ(bytes(64) - bytes(2), 62 * kPath);
   constexpr std::size_t kBeside = sizeof(Naks) - Naks::kTableBytes;
-  EXPECT_EQ(bytes(2), sizeof(Group) + sizeof(OneSource) - kBeside + 64 * sizeof(PathNo) +
-                          2 * kPath + kFilter);
+  EXPECT_EQ(bytes(2),
+            sizeof(Mft) + sizeof(Group) - kBeside + 64 * sizeof(PathNo) + 2 * kPath + kFilter);
 }
 
 TEST(Mft, CountsStateOutsideTheTableSeparately) {

@@ -31,20 +31,18 @@ namespace {
 // Whether the path lacks the packet. Bound: `psn` has been admitted, so it is within the data
 // window beyond `sent` and above an older turn. Paths' acknowledgements are within
 // Turn::kMostUnderWay of it (Turn::accept()).
-bool lacks(const OneSource& group, PathNo path, Psn psn) {
-  return before(group.turn.acked(path), psn);
-}
+bool lacks(const Group& group, PathNo path, Psn psn) { return before(group.turn.acked(path), psn); }
 
-const Region* region_of(const OneSource& group, PathNo at, const wire::Reth& write) {
+const Region* region_of(const Group& group, PathNo at, const wire::Reth& write) {
   return group.regions ? group.regions->find_for(group.tree.paths[at].port, write) : nullptr;
 }
 
-const Announced* target_of(const OneSource& group, PathNo at, Psn psn) {
+const Announced* target_of(const Group& group, PathNo at, Psn psn) {
   if (!group.regions) return nullptr;
   return group.regions->find_announced(group.tree.paths[at].port, group.turn.place_of(psn));
 }
 
-bool allows(const OneSource& group, const Copies& copies, const GroupPacket& packet, PathNo host,
+bool allows(const Group& group, const Copies& copies, const GroupPacket& packet, PathNo host,
             Psn psn) {
   const wire::Reth& reth = packet.headers.reth;
   if (copies.kind == Copies::Kind::kAddressed) return region_of(group, host, reth) != nullptr;
@@ -58,7 +56,7 @@ bool allows(const OneSource& group, const Copies& copies, const GroupPacket& pac
 // The host at this switch that lacks the WRITE's first packet and does not allow it: then none of
 // them gets the packet (refusals.h). Hosts that have it are not checked: their regions may have gone
 // since.
-const Path* refuser_of(const OneSource& group, const Copies& copies, const GroupPacket& packet,
+const Path* refuser_of(const Group& group, const Copies& copies, const GroupPacket& packet,
                        Psn psn) {
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
@@ -70,8 +68,8 @@ const Path* refuser_of(const OneSource& group, const Copies& copies, const Group
 
 // `target`: the member's own memory; the packet's address is an offset in it.
 template <typename Target>
-bool send_to_memory(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
-                    Psn psn, const Target& target) {
+bool send_to_memory(Call& call, const Group& group, PathNo to, const GroupPacket& packet, Psn psn,
+                    const Target& target) {
   wire::Reth reth = packet.headers.reth;
   reth.virtual_address += target.virtual_address;
   reth.rkey = target.rkey;
@@ -80,7 +78,7 @@ bool send_to_memory(Call& call, const OneSource& group, PathNo to, const GroupPa
 
 // The switch notes the host's target and sends a WRITE without data. A host with a full queue of
 // targets gets none, and sends a NAK for it later.
-bool announce(Call& call, OneSource& group, PathNo to, const GroupPacket& packet, Psn psn,
+bool announce(Call& call, Group& group, PathNo to, const GroupPacket& packet, Psn psn,
               const wire::Announcement& announcement) {
   const PortId port = group.tree.paths[to].port;
   // Without a target, no byte may be written.
@@ -94,7 +92,7 @@ bool announce(Call& call, OneSource& group, PathNo to, const GroupPacket& packet
   return send_without_data(call, group, to, packet, psn);
 }
 
-bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
+bool send_to_host(Call& call, Group& group, const Copies& copies, PathNo to,
                   const GroupPacket& packet, Psn psn) {
   switch (copies.kind) {
     case Copies::Kind::kAddressed:  // has a region, or the packet is refused
@@ -119,8 +117,8 @@ bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
 
 // Copies to every path but the source's. If `psn` has passed before, only to paths that lack it,
 // and now and then to all switches. Returns the number of paths that lack it.
-std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
-                       bool repeat, const Copies& copies) {
+std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn psn, bool repeat,
+                       const Copies& copies) {
   const bool to_all = group.turn.goes_to_all(call.now, call.config.gate_age, repeat);
   if (repeat && to_all) CEPHEUS_SITUATION("a repeat goes to all switches");
   std::uint32_t wanted = 0;
@@ -142,7 +140,7 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
 
 // The same, with AckReq. The source has waited, and may have to wait again before it sets AckReq
 // itself. A receiver that takes the packet would be silent meanwhile, and be evicted.
-std::uint32_t copy_out_with_ack_request(Call& call, OneSource& group, const GroupPacket& packet,
+std::uint32_t copy_out_with_ack_request(Call& call, Group& group, const GroupPacket& packet,
                                         Psn psn, bool repeat, const Copies& copies) {
   Frame frame = packet.frame;
   wire::RoceHeaders headers = packet.headers;
@@ -158,7 +156,7 @@ std::uint32_t copy_out_with_ack_request(Call& call, OneSource& group, const Grou
 
 // The switch acts on an announcement, so it checks the ICRC, and does not pass it on to hosts. The
 // source may still write the payload, so the switch checks and reads a copy.
-void replicate_announcement(Call& call, OneSource& group, const GroupPacket& packet) {
+void replicate_announcement(Call& call, Group& group, const GroupPacket& packet) {
   const auto payload = packet.frame.payload();
   constexpr std::size_t kLargestMtu = 4096;
   std::array<std::uint8_t, kLargestMtu> bytes;
@@ -176,7 +174,7 @@ void replicate_announcement(Call& call, OneSource& group, const GroupPacket& pac
 
 }  // namespace
 
-void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies) {
+void replicate(Call& call, Group& group, const GroupPacket& packet, const Copies& copies) {
   if (claim_turn(call, group, packet) == Claim::kHandled) return;
   Turn& turn = group.turn;
   const auto accepted = turn.accept(packet.psn(), call.config.data_window);
@@ -228,7 +226,7 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   }
 }
 
-void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
+void replicate_write(Call& call, Group& group, const GroupPacket& packet) {
   const net::WriteMode mode = group.writes;
   if (mode == net::WriteMode::kNone) return refuse_operation(call, group, packet);
   if (mode == net::WriteMode::kSameKey) return replicate(call, group, packet);
@@ -247,7 +245,7 @@ void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
             {is_announced ? Copies::Kind::kAnnounced : Copies::Kind::kAddressed});
 }
 
-void try_gate(Call& call, OneSource& group, const Leader& leader) {
+void try_gate(Call& call, Group& group, const Leader& leader) {
   Gate& gate = group.turn.gate();
   if (!group.turn.admits_newcomer()) return;
   CEPHEUS_SITUATION("the gate opens, and holds packets");
@@ -271,7 +269,7 @@ void try_gate(Call& call, OneSource& group, const Leader& leader) {
   }
 }
 
-void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {
+void refuse_operation(Call& call, Group& group, const GroupPacket& packet) {
   call.count(Counter::kDropNotMulticastable);
   if (!group.tree.paths[packet.path].is_host) return;
   const auto invalid = wire::Aeth::nak(wire::NakCode::kInvalidRequest);

@@ -25,16 +25,16 @@ struct Copies {
 
 // Handles a SEND of an active group; the frame's ICRC has been checked. WRITEs go to
 // replicate_write().
-void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies = {});
+void replicate(Call& call, Group& group, const GroupPacket& packet, const Copies& copies = {});
 // The same for an RDMA WRITE, by the group's write mode (docs/protocol.md, "Multicast WRITE").
-void replicate_write(Call& call, OneSource& group, const GroupPacket& packet);
+void replicate_write(Call& call, Group& group, const GroupPacket& packet);
 
 // Lets a newcomer's held packets through, if the gate has opened. Precondition: it holds some. Call
 // it after all other changes of state.
-void try_gate(Call& call, OneSource& group, const Leader& leader);
+void try_gate(Call& call, Group& group, const Leader& leader);
 
 // For READ, atomics, and WRITE where it is off: sends the host an error, which acknowledges nothing
 // new.
-void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet);
+void refuse_operation(Call& call, Group& group, const GroupPacket& packet);
 
 }  // namespace cepheus::fabric

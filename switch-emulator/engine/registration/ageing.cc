@@ -17,18 +17,17 @@ void Ageing::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
   if (entry.orphaned && !entry.leaderless && entry.is_active &&
       !(entry.table.loss_ends && call.rules().loss_ends)) {
-    Group& group = entry.table.group;
+    Mft& mft = entry.table.mft;
     const bool has_receivers =
-        group.paths.size() > 2 || !std::ranges::all_of(group.paths, &Path::is_host);
-    if (!group.behaviour->may_outlive(group.leader))
+        mft.paths.size() > 2 || !std::ranges::all_of(mft.paths, &Path::is_host);
+    if (!mft.behaviour->may_outlive(mft.leader))
       CEPHEUS_SITUATION("the port of a leader goes down for good during its own turn");
-    if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
-        has_receivers) {
+    if (mft.paths[mft.leader].is_host && mft.behaviour->may_outlive(mft.leader) && has_receivers) {
       CEPHEUS_SITUATION(
           "the leader's port stays down, and its group's messages complete without it");
       entry.leaderless = true;
       entry.orphaned = call.now;
-      const PathNo leader = std::exchange(group.leader, kNoPath);
+      const PathNo leader = std::exchange(mft.leader, kNoPath);
       call.count(Counter::kPathsEvicted);
       evict(call, groups_, entry, leader);
       return groups_.reschedule(id, entry);
@@ -51,8 +50,8 @@ void Ageing::dissolve(Call& call, McstId id, MrpReject why) {
   GroupEntry& entry = *groups_.find(id);
   GroupInstance& table = entry.table;
   std::vector<PortId> branches;
-  list_branches(table.group, branches);
-  const AgedGroup aged{id, table.group.epoch, entry.leader, why};
+  list_branches(table.mft, branches);
+  const AgedGroup aged{id, table.mft.epoch, entry.leader, why};
   pass_on_aged(call, aged, branches, table.roster);
   std::erase_if(branches, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
   if (!branches.empty())

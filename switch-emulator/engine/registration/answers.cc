@@ -75,9 +75,9 @@ std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
     return Party{stone->roster, stone->leader, stone->leader_port, stone->by_switch, nullptr};
   }
   GroupEntry* entry = groups_.find(id);
-  if (entry == nullptr || entry->table.group.epoch != epoch) return std::nullopt;
-  const Group& group = entry->table.group;
-  const PortId port = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
+  if (entry == nullptr || entry->table.mft.epoch != epoch) return std::nullopt;
+  const Mft& mft = entry->table.mft;
+  const PortId port = mft.leader == kNoPath ? PortId() : mft.paths[mft.leader].port;
   return Party{entry->table.roster, entry->leader, port, false, entry};
 }
 
@@ -138,9 +138,9 @@ void Answers::merge(Call& call, const MrpRequest& confirm, const Party& party) {
   const bool all_are_active =
       roster.step() == wire::MrpType::kActivate && roster.awaited() == 0 && party.entry != nullptr;
   if (!all_are_active) return;
-  const Group& group = party.entry->table.group;
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    group.behaviour->on_round_trip(i, call.now - party.entry->table.activated, true);
+  const Mft& mft = party.entry->table.mft;
+  for (PathNo i = 0; i < mft.paths.size(); ++i) {
+    mft.behaviour->on_round_trip(i, call.now - party.entry->table.activated, true);
   }
 }
 

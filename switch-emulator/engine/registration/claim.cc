@@ -26,8 +26,7 @@ TurnName name_of(const GroupPacket& packet) {
 }
 
 // Admits the newcomer at `path`; its packets begin at `first`.
-Claim admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn first,
-            Psn port_first) {
+Claim admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first) {
   group.begin_turn({newcomer, group.tree.paths[newcomer].is_host, source_ip, first, port_first});
   call.count(Counter::kTurns);
   return Claim::kCurrent;
@@ -35,7 +34,7 @@ Claim admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn f
 
 // A packet of an earlier turn: its sender has lost the last answer. The answer never has a larger
 // PSN than the packet: a NIC believes an ACK for more than it sent.
-Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket& packet) {
+Claim answer_old_duplicate(Call& call, const Group& group, const GroupPacket& packet) {
   CEPHEUS_SITUATION("a packet of an earlier turn comes again");
   send_feedback(call, group, packet.path, name_of(packet), {}, packet.psn());
   call.count(Counter::kOldDuplicateAnswered);
@@ -56,7 +55,7 @@ bool beyond_window(const Call& call, Psn expected, Psn psn) {
 // The source has been silent for longer than the longest wait before a retransmission, and a member
 // lacks a part of its turn. The turn ends only if the leader evicts that member. The leader has not
 // done so by now, so it is gone.
-Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
+Claim give_up(Call& call, Group& group, const GroupPacket& packet, const TurnName& turn,
               Psn first) {
   Gate& gate = group.turn.gate();
   CEPHEUS_RARE_SITUATION("a newcomer waits at the gate for longer than its leader may take");
@@ -71,7 +70,7 @@ Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const Tur
 
 // Adds a packet to the gate, or answers RNR(first). `first` is the newcomer's first PSN in the
 // numbering of its port, `turn` its turn's name.
-Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
+Claim hold_at_gate(Call& call, Group& group, const GroupPacket& packet, const TurnName& turn,
                    Psn first) {
   Gate& gate = group.turn.gate();
   gate.on_arrival(call.now);
@@ -107,7 +106,7 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   return Claim::kHandled;
 }
 
-Claim claim_named(Call& call, OneSource& group, const GroupPacket& packet) {
+Claim claim_named(Call& call, Group& group, const GroupPacket& packet) {
   const TurnName name = name_of(packet);
   const Turn& turn = group.turn;
   const Psn psn = packet.psn();
@@ -130,7 +129,7 @@ Claim claim_named(Call& call, OneSource& group, const GroupPacket& packet) {
 
 // The first packet of a newcomer's turn was lost: without a NAK it would have to time out. One NAK
 // only, because each of the packets behind it would cost the newcomer a retry.
-Claim nak_first(Call& call, OneSource& group, const GroupPacket& packet, Psn next) {
+Claim nak_first(Call& call, Group& group, const GroupPacket& packet, Psn next) {
   Turn& turn = group.turn;
   const Path& path = group.tree.paths[packet.path];
   // Bound: the data window beyond `next`. PSNs below `next` belong to an older turn (begins_after).
@@ -149,7 +148,7 @@ Claim nak_first(Call& call, OneSource& group, const GroupPacket& packet, Psn nex
 }
 
 // PSNs are the same on both sides of the port, and turns have no names.
-Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet) {
+Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
   Turn& turn = group.turn;
   const Psn psn = packet.psn();
   const Psn next = turn.next();
@@ -188,7 +187,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
 
 }  // namespace
 
-Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet) {
+Claim claim_turn(Call& call, Group& group, const GroupPacket& packet) {
   Turn& turn = group.turn;
   const bool is_host = group.tree.paths[packet.path].is_host;
   const bool is_named = !is_host && turn.has_names();
@@ -201,11 +200,11 @@ Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet) {
                  : claim_synchronised(call, group, packet);
 }
 
-void empty_gate(Call& call, OneSource& group, PortId port) {
+void empty_gate(Call& call, Group& group, PortId port) {
   call.counters.add(port, Counter::kGateEmptied, group.turn.gate().drop(call.held));
 }
 
-Claim Rebasing::claim(Call& call, OneSource& group, const GroupPacket& packet) const {
+Claim Rebasing::claim(Call& call, Group& group, const GroupPacket& packet) const {
   const Path& path = group.tree.paths[packet.path];
   const Psn psn = packet.psn();
   const Psn first = knows_first_ ? group.start + group.turn.turns(packet.path) : psn;
@@ -218,28 +217,26 @@ Claim Rebasing::claim(Call& call, OneSource& group, const GroupPacket& packet) c
   return admit(call, group, packet.path, call.port(path.port).host, group.turn.next(), first);
 }
 
-std::uint32_t Rebasing::msn(const OneSource& group, PathNo path, std::uint32_t messages) const {
+std::uint32_t Rebasing::msn(const Group& group, PathNo path, std::uint32_t messages) const {
   return (group.turn.messages(path) + messages) & Psn::kMask;
 }
 
-std::optional<Psn> Rebasing::first_outstanding(const OneSource& group, PathNo path,
-                                               Psn /*psn*/) const {
+std::optional<Psn> Rebasing::first_outstanding(const Group& group, PathNo path, Psn /*psn*/) const {
   return group.start + group.turn.turns(path);
 }
 
-Claim HostSync::claim(Call& call, OneSource& group, const GroupPacket& packet) const {
+Claim HostSync::claim(Call& call, Group& group, const GroupPacket& packet) const {
   return claim_synchronised(call, group, packet);
 }
 
-std::optional<Psn> HostSync::first_outstanding(const OneSource& group, PathNo /*path*/,
-                                               Psn psn) const {
+std::optional<Psn> HostSync::first_outstanding(const Group& group, PathNo /*path*/, Psn psn) const {
   return psn == group.turn.next() ? std::optional(psn) : std::nullopt;
 }
 
 // Until it has set its queue pair's PSN through RESET it sends one NAK for its own packets, and is
 // then silent. Bound: a host sends at most 2^22 packets before it sets its PSN
 // (mrp::PsnSync::kMostSent), so its NAK is that near below the base.
-bool HostSync::is_of_last_source(const OneSource& group, PathNo path, Psn psn) const {
+bool HostSync::is_of_last_source(const Group& group, PathNo path, Psn psn) const {
   return waits_ && group.tree.paths[path].is_host && before(psn, group.turn.base()) &&
          group.turn.acked(path) == group.turn.base() - 1;
 }

@@ -22,10 +22,10 @@ enum class Claim : std::uint8_t {
 };
 
 // Finds the turn of `packet`; admits a newcomer if the gate is open.
-Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet);
+Claim claim_turn(Call& call, Group& group, const GroupPacket& packet);
 
 // Drops the frames that the gate holds, which arrived by `port`.
-void empty_gate(Call& call, OneSource& group, PortId port);
+void empty_gate(Call& call, Group& group, PortId port);
 
 // The numbering of hosts' PSNs from turn to turn: all parts of the protocol that depend on it,
 // behind one interface. Fixed when a group is registered.
@@ -38,16 +38,15 @@ class Numbering {
   // Whether a source's T increases by the packets of its turn.
   virtual bool counts_turns() const = 0;
   // The MSN of an answer to the source at `path`, of which all have that many messages of its turn.
-  virtual std::uint32_t msn(const OneSource& group, PathNo path, std::uint32_t messages) const = 0;
+  virtual std::uint32_t msn(const Group& group, PathNo path, std::uint32_t messages) const = 0;
   // Finds the turn of the packet of a host that is not the source; admits it if the gate is open.
-  virtual Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const = 0;
+  virtual Claim claim(Call& call, Group& group, const GroupPacket& packet) const = 0;
   // The first PSN that the host on `path` can have outstanding, in its numbering. None: unknown, or
   // not `psn`.
-  virtual std::optional<Psn> first_outstanding(const OneSource& group, PathNo path,
-                                               Psn psn) const = 0;
+  virtual std::optional<Psn> first_outstanding(const Group& group, PathNo path, Psn psn) const = 0;
   // Whether a sequence NAK for `psn`, the group's, shows that the last turn's source has not set its
   // PSNs yet. Precondition: `path` is that source's.
-  virtual bool is_of_last_source(const OneSource& group, PathNo path, Psn psn) const = 0;
+  virtual bool is_of_last_source(const Group& group, PathNo path, Psn psn) const = 0;
 };
 
 // "rebase": a host counts its own packets only, and the switch knows the difference (T).
@@ -59,10 +58,10 @@ class Rebasing final : public Numbering {
   const char* name() const override { return "rebase"; }
   std::uint16_t register_flags() const override { return 0; }
   bool counts_turns() const override { return true; }
-  std::uint32_t msn(const OneSource& group, PathNo path, std::uint32_t messages) const override;
-  Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
-  std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
-  bool is_of_last_source(const OneSource&, PathNo, Psn) const override { return false; }
+  std::uint32_t msn(const Group& group, PathNo path, std::uint32_t messages) const override;
+  Claim claim(Call& call, Group& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const Group& group, PathNo path, Psn psn) const override;
+  bool is_of_last_source(const Group&, PathNo, Psn) const override { return false; }
 
  private:
   const bool knows_first_;
@@ -78,10 +77,10 @@ class HostSync final : public Numbering {
   const char* name() const override { return "host-sync"; }
   std::uint16_t register_flags() const override { return wire::MrpHeader::kHostSync; }
   bool counts_turns() const override { return false; }
-  std::uint32_t msn(const OneSource&, PathNo, std::uint32_t) const override { return kAheadOfAll; }
-  Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
-  std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
-  bool is_of_last_source(const OneSource& group, PathNo path, Psn psn) const override;
+  std::uint32_t msn(const Group&, PathNo, std::uint32_t) const override { return kAheadOfAll; }
+  Claim claim(Call& call, Group& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const Group& group, PathNo path, Psn psn) const override;
+  bool is_of_last_source(const Group& group, PathNo path, Psn psn) const override;
 
  private:
   // A NIC counts its messages from RESET on, which no switch sees. It has sent at most 2^22 packets

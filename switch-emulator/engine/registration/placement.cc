@@ -20,7 +20,7 @@ Refusal Placement::place_all(Call& call, GroupInstance& table,
   for (const wire::MrpMember& m : members) {
     PortId port;
     if (const Refusal refusal = place(call, table, m, port)) return refusal;
-    if (!leads_to(table.group, port)) {
+    if (!leads_to(table.mft, port)) {
       const bool by_trunk = call.port(port).kind == PortKind::kSwitch;
       behind[count++] = {m.host, m.qpn, port, m.control_port, by_trunk};
     }
@@ -48,14 +48,14 @@ Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember
     return {MrpReject::kTooLong, member};
   }
 
-  Group& group = table.group;
-  PathNo number = group.find(port);
+  Mft& mft = table.mft;
+  PathNo number = mft.find(port);
   if (number == kNoPath) {
-    if (group.paths.size() >= call.config.max_paths) return {MrpReject::kTooManyPaths, member};
-    number = groups_.add_path(group, port, is_host);
+    if (mft.paths.size() >= call.config.max_paths) return {MrpReject::kTooManyPaths, member};
+    number = groups_.add_path(mft, port, is_host);
   }
   if (!is_host) return {};
-  Path& path = group.paths[number];
+  Path& path = mft.paths[number];
   const bool is_set = path.qpn.value() != 0;
   if (is_set && path.qpn != member.qpn) return {MrpReject::kMalformed, member};
   path.qpn = member.qpn;
@@ -78,14 +78,14 @@ std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& ta
   std::optional<PortId> best;
   const auto& ports = routes_.ports(c);
   const std::size_t start =
-      wire::splitmix(table.group.id.value(), call.config.address.value()) % ports.size();
+      wire::splitmix(table.mft.id.value(), call.config.address.value()) % ports.size();
   for (std::size_t i = start; i != start + ports.size(); ++i) {
     const PortId port = ports[i % ports.size()];
     if (port == call.ingress() || !routes_.serves(port, c) ||
         call.port(port).kind == PortKind::kHost) {
       continue;
     }
-    if (table.group.find(port) != kNoPath) {
+    if (table.mft.find(port) != kNoPath) {
       best = port;
       break;
     }

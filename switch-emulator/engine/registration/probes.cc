@@ -82,9 +82,9 @@ wire::ProbeSight Probes::see(const Call& call, const Frame& frame,
 }
 
 // Of members at this switch.
-std::uint32_t Probes::lost_by(const Group& group) const {
+std::uint32_t Probes::lost_by(const Mft& mft) const {
   std::uint32_t lost = 0;
-  for (const Path& path : group.paths) {
+  for (const Path& path : mft.paths) {
     const PortSight* sight = sights_[path.port.value()];
     if (sight != nullptr) lost += sight->lost();
   }
@@ -96,14 +96,14 @@ bool Probes::take_order(Call& call, const wire::UdpHeaders& headers, wire::Probe
   GroupEntry* entry = groups_.find(probe.header.mcst_id);
   const bool is_leader = entry != nullptr && entry->leader.host == headers.ip.source &&
                          entry->leader.instance == probe.header.instance &&
-                         entry->table.group.epoch == probe.header.epoch && entry->is_active &&
-                         leads_to(entry->table.group, call.ingress()) &&
+                         entry->table.mft.epoch == probe.header.epoch && entry->is_active &&
+                         leads_to(entry->table.mft, call.ingress()) &&
                          headers.udp.destination_port == call.config.mrp_port;
   if (!is_leader) return false;
   if (!entry->order) entry->order = std::make_unique<GroupOrder>();
   if (probe.order->kind != wire::OrderKind::kNone) entry->order->request(*probe.order);
   probe.order = entry->order->take_report();
-  probe.order->lost = lost_by(entry->table.group);
+  probe.order->lost = lost_by(entry->table.mft);
   return true;
 }
 

@@ -25,7 +25,7 @@ class Probes {
   bool take_order(Call& call, const wire::UdpHeaders& headers, wire::Probe& probe);
 
   wire::ProbeSight see(const Call& call, const Frame& frame, const wire::UdpHeaders& headers) const;
-  std::uint32_t lost_by(const Group& group) const;
+  std::uint32_t lost_by(const Mft& mft) const;
 
   GroupTable& groups_;
   const PortSights& sights_;

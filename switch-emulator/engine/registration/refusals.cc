@@ -12,15 +12,14 @@ wire::MrpMember member_at(const Call& call, const Path& path) {
   return {call.port(path.port).host, path.qpn};
 }
 
-void note(Call& call, OneSource& group, WriteRefusal refusal, const Path& path) {
+void note(Call& call, Group& group, WriteRefusal refusal, const Path& path) {
   refusal.host = call.port(path.port).host;
   group.own_regions().note_refusal(refusal);
 }
 
 }  // namespace
 
-void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
-                  const Path& path) {
+void refuse_write(Call& call, Group& group, const GroupPacket& packet, Psn psn, const Path& path) {
   const wire::Reth& reth = packet.headers.reth;
   call.count(Counter::kDropWriteRefused);
   group.own_regions().refuse_from(psn);
@@ -31,38 +30,38 @@ void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, Psn p
   fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteAccess));
 }
 
-void name_refuser(Call& call, OneSource& group, const GroupPacket& packet, const Path& path) {
+void name_refuser(Call& call, Group& group, const GroupPacket& packet, const Path& path) {
   note(call, group, {{}, 0, 0, 0, true, 0}, path);
   reject_to_leader(call, group.tree, packet.leader, wire::MrpReject::kRemoteAccess,
                    member_at(call, path));
 }
 
-void refuse_regions(Call& call, const Group& group, const Leader& leader, const Path& path) {
-  reject_to_leader(call, group, leader, wire::MrpReject::kWriteMode, member_at(call, path));
+void refuse_regions(Call& call, const Mft& mft, const Leader& leader, const Path& path) {
+  reject_to_leader(call, mft, leader, wire::MrpReject::kWriteMode, member_at(call, path));
 }
 
 void report_too_long(Call& call, GroupEntry& entry, PortId port) {
   GroupInstance& table = entry.table;
-  const Group& group = table.group;
-  if (call.now < table.too_long_again || group.leader == kNoPath) return;
+  const Mft& mft = table.mft;
+  if (call.now < table.too_long_again || mft.leader == kNoPath) return;
   table.too_long_again = call.now + kBetweenTooLong;
   std::optional<wire::MrpPath> fits;  // 0 would mean that no limit is known
   if (const auto mtu = call.port(port).path_mtu(); mtu != 0) fits = wire::MrpPath{mtu, 0};
-  const PathNo path = group.find(port);  // none: the member was evicted meanwhile
-  const bool is_host = path != kNoPath && group.paths[path].is_host;
-  const auto member = is_host ? member_at(call, group.paths[path]) : table.roster.one_behind(port);
-  reject_to_leader(call, group, entry.leader, wire::MrpReject::kTooLong, member, fits);
+  const PathNo path = mft.find(port);  // none: the member was evicted meanwhile
+  const bool is_host = path != kNoPath && mft.paths[path].is_host;
+  const auto member = is_host ? member_at(call, mft.paths[path]) : table.roster.one_behind(port);
+  reject_to_leader(call, mft, entry.leader, wire::MrpReject::kTooLong, member, fits);
 }
 
-void reject_to_leader(Call& call, const Group& group, const Leader& leader, wire::MrpReject reason,
+void reject_to_leader(Call& call, const Mft& mft, const Leader& leader, wire::MrpReject reason,
                       const std::optional<wire::MrpMember>& member,
                       const std::optional<wire::MrpPath>& path) {
-  if (group.leader == kNoPath) return;
-  auto message = message_of(wire::MrpType::kReject, group.id, group.epoch, leader);
+  if (mft.leader == kNoPath) return;
+  auto message = message_of(wire::MrpType::kReject, mft.id, mft.epoch, leader);
   message.header.flags = static_cast<std::uint16_t>(reason);
   message.path = path;
   if (member) message.add(*member);
-  send_to_leader(call, group.paths[group.leader].port, leader, message);
+  send_to_leader(call, mft.paths[mft.leader].port, leader, message);
   call.count(Counter::kMrpReject);
 }
 

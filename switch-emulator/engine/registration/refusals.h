@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "switch-emulator/engine/group/one_source.h"
+#include "switch-emulator/engine/group/group.h"
 #include "wire/mrp.h"
 
 namespace cepheus::fabric {
@@ -17,16 +17,15 @@ struct Leader;
 // This switch refuses the WRITE that begins with `packet`, at `psn` of the group, for the member at
 // `path`, and its later packets: NAK(remote access) to the source, REJECT(remote access) with the
 // member's name to the leader.
-void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
-                  const Path& path);
+void refuse_write(Call& call, Group& group, const GroupPacket& packet, Psn psn, const Path& path);
 
 // The NIC of the member at `path` has refused a WRITE by the NAK `packet`: sends REJECT to the
 // leader. The NAK is handled as feedback.
-void name_refuser(Call& call, OneSource& group, const GroupPacket& packet, const Path& path);
+void name_refuser(Call& call, Group& group, const GroupPacket& packet, const Path& path);
 
 // The member at `path` publishes regions in a group of another write mode, or needs announced
 // WRITEs: sends REJECT(write mode) to the leader.
-void refuse_regions(Call& call, const Group& group, const Leader& leader, const Path& path);
+void refuse_regions(Call& call, const Mft& mft, const Leader& leader, const Path& path);
 
 // A copy of this group's data did not fit through `port` (Call::take_too_long): the leader gets
 // REJECT(too long) with that port's path MTU and a member behind it, once in kBetweenTooLong.
@@ -34,7 +33,7 @@ inline constexpr wire::Duration kBetweenTooLong = std::chrono::milliseconds(200)
 void report_too_long(Call& call, GroupEntry& entry, PortId port);
 
 // None if the leader has gone.
-void reject_to_leader(Call& call, const Group& group, const Leader& leader, wire::MrpReject reason,
+void reject_to_leader(Call& call, const Mft& mft, const Leader& leader, wire::MrpReject reason,
                       const std::optional<wire::MrpMember>& member = {},
                       const std::optional<wire::MrpPath>& path = {});
 

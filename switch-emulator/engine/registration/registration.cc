@@ -107,7 +107,7 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
     return send_reject(call, request, refusal.reason, refusal.member);
   }
   request_confirms(call, request, entry.table.roster, {},
-                   entry.table.group.behaviour->register_flags());
+                   entry.table.mft.behaviour->register_flags());
 }
 
 // Passes on the leader's request to the members that it names, or to all on `ports`, where they
@@ -160,17 +160,17 @@ bool Registrar::is_stale(const MrpRequest& request) {
   }
   const GroupEntry* entry = groups_.find(request.id());
   if (entry == nullptr || entry->leader != request.leader()) return false;
-  if (!entry->is_active && entry->table.group.epoch == request.epoch()) {
+  if (!entry->is_active && entry->table.mft.epoch == request.epoch()) {
     return entry->table.roster.step() != wire::MrpType::kRegister;
   }
-  return !wire::newer_epoch(request.epoch(), entry->table.group.epoch);
+  return !wire::newer_epoch(request.epoch(), entry->table.mft.epoch);
 }
 
 // Further parts of a list, and repeats, are not new requests.
 bool Registrar::is_under_way(const MrpRequest& request) {
   const GroupEntry* entry = groups_.find(request.id());
   return entry != nullptr && entry->leader == request.leader() && !entry->is_active &&
-         entry->table.group.epoch == request.epoch();
+         entry->table.mft.epoch == request.epoch();
 }
 
 // Reasons that need no look at the members. A newer epoch replaces its leader's table, also a
@@ -181,11 +181,11 @@ Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   GroupEntry* entry = groups_.find(request.id());
   if (entry != nullptr && entry->leader != request.leader()) return {MrpReject::kIdInUse, {}};
   if (entry != nullptr) {
-    if (entry->table.group.epoch == request.epoch()) {
+    if (entry->table.mft.epoch == request.epoch()) {
       // REGISTER from two sides at once: two switches disagree on the routes, and the paths would
       // be no tree.
-      return leads_to(entry->table.group, call.ingress()) ? Refusal{}
-                                                          : Refusal{MrpReject::kNoRoute, {}};
+      return leads_to(entry->table.mft, call.ingress()) ? Refusal{}
+                                                        : Refusal{MrpReject::kNoRoute, {}};
     }
     groups_.erase(call, request.id());
   }
@@ -201,9 +201,9 @@ GroupEntry& Registrar::open_pending(Call& call, const MrpRequest& request) {
   GroupEntry& entry =
       groups_.add(request.id(), request.leader(), request.epoch(), routes_.class_count(), call.now);
   entry.table.loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
-  Group& group = entry.table.group;
+  Mft& mft = entry.table.mft;
   const PortConfig& port = call.port(call.ingress());
-  group.leader = groups_.add_path(group, call.ingress(), port.kind == PortKind::kHost);
+  mft.leader = groups_.add_path(mft, call.ingress(), port.kind == PortKind::kHost);
   return entry;
 }
 
@@ -214,7 +214,7 @@ GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
                                                                : Counter::kDropUnknownGroup);
     return nullptr;
   }
-  if (entry->leader == request.leader() && leads_to(entry->table.group, call.ingress())) {
+  if (entry->leader == request.leader() && leads_to(entry->table.mft, call.ingress())) {
     return entry;
   }
   CEPHEUS_SITUATION("a command for a group comes from another leader, or another side");
@@ -225,7 +225,7 @@ GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
 GroupEntry* Registrar::find_active(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return nullptr;
-  if (entry->is_active && entry->table.group.epoch == request.epoch()) return entry;
+  if (entry->is_active && entry->table.mft.epoch == request.epoch()) return entry;
   call.count(Counter::kDropMrpStale);
   return nullptr;
 }
@@ -234,7 +234,7 @@ void Registrar::on_connect(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpConnect);
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return reject_if_forgotten(call, request);
-  if (entry->is_active || entry->table.group.epoch != request.epoch()) {
+  if (entry->is_active || entry->table.mft.epoch != request.epoch()) {
     return call.count(Counter::kDropMrpStale);
   }
   if (!knows_all(entry->table, request)) {
@@ -243,7 +243,7 @@ void Registrar::on_connect(Call& call, const MrpRequest& request) {
   }
   touch(call, *entry);
   if (request.message.path) entry->table.path_mtu = request.message.path->mtu;
-  list_branches(entry->table.group, branches_);
+  list_branches(entry->table.mft, branches_);
   request_confirms(call, request, entry->table.roster, branches_);
 }
 
@@ -252,9 +252,9 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
   GroupInstance& table = entry->table;
-  if (table.group.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  if (table.mft.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
   if (!entry->is_active) {
-    const Path& leader = table.group.paths[table.group.leader];
+    const Path& leader = table.mft.paths[table.mft.leader];
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
       return send_reject(call, request, MrpReject::kMalformed, {});
     }
@@ -266,12 +266,12 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     table.activated = call.now;
     // With the wait for other members, so rather too long.
     if (table.confirmed != Instant()) {
-      table.group.behaviour->on_round_trip(table.group.leader, call.now - table.confirmed, false);
+      table.mft.behaviour->on_round_trip(table.mft.leader, call.now - table.confirmed, false);
     }
   }
   touch(call, *entry);
   groups_.reschedule(request.id(), *entry);  // another age counts from now on
-  list_branches(table.group, branches_);
+  list_branches(table.mft, branches_);
   request_confirms(call, request, table.roster, branches_);
 }
 
@@ -288,8 +288,8 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   }
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
-  if (entry->table.group.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
-  list_branches(entry->table.group, branches_);
+  if (entry->table.mft.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  list_branches(entry->table.mft, branches_);
   request_confirms(call, request, entry->table.roster, branches_);
   groups_.bury(call, request.id());
 }
@@ -299,7 +299,7 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
   touch(call, *entry);
-  list_branches(entry->table.group, branches_);
+  list_branches(entry->table.mft, branches_);
   const bool is_news = entry->is_active && request.message.path;
   if (is_news) CEPHEUS_SITUATION("members of an active group learn of a new path");
   if (!is_news) return pass_on_to_switches(call, request, branches_);
@@ -313,15 +313,15 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_active(call, request);
   if (entry == nullptr) return reject_if_forgotten(call, request);
   touch(call, *entry);
-  const Group& group = entry->table.group;
-  list_branches(group, branches_);
+  const Mft& mft = entry->table.mft;
+  list_branches(mft, branches_);
   pass_on_to_switches(call, request, branches_);
   const bool is_presence =
       request.message.header.flags == wire::MrpHeader::kPresence && call.rules().presence_answer;
   const bool is_leaders_switch = call.port(call.ingress()).kind == PortKind::kHost;
-  report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    if (group.paths[i].is_host || routes_.is_up(group.paths[i].port)) continue;
+  report_hosts(call, routes_, entry->leader, mft, std::nullopt, is_presence && is_leaders_switch);
+  for (PathNo i = 0; i < mft.paths.size(); ++i) {
+    if (mft.paths[i].is_host || routes_.is_up(mft.paths[i].port)) continue;
     return report_lost_path(call, entry->leader, entry->table, i);
   }
 }
@@ -339,16 +339,16 @@ void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
 
 void Registrar::on_port_down(Call& call, PortId down) {
   groups_.for_each([&](McstId, GroupEntry& entry) {
-    Group& group = entry.table.group;
-    const PathNo path = group.find(down);
-    if (path == kNoPath || path == group.leader) return;
-    if (!group.paths[path].is_host) {
+    Mft& mft = entry.table.mft;
+    const PathNo path = mft.find(down);
+    if (path == kNoPath || path == mft.leader) return;
+    if (!mft.paths[path].is_host) {
       report_lost_path(call, entry.leader, entry.table, path);
     } else if (!entry.is_active) {
       CEPHEUS_SITUATION("a member's port goes down during its group's registration");
     } else {
-      group.behaviour->on_port_down(path);
-      report_hosts(call, routes_, entry.leader, group, path);
+      mft.behaviour->on_port_down(path);
+      report_hosts(call, routes_, entry.leader, mft, path);
     }
   });
 }
@@ -356,9 +356,9 @@ void Registrar::on_port_down(Call& call, PortId down) {
 void Registrar::on_port_up(PortId up) {
   groups_.for_each([&](McstId, GroupEntry& entry) {
     if (!entry.is_active) return;
-    Group& group = entry.table.group;
-    const PathNo path = group.find(up);
-    if (path != kNoPath) group.behaviour->on_port_up(path);
+    Mft& mft = entry.table.mft;
+    const PathNo path = mft.find(up);
+    if (path != kNoPath) mft.behaviour->on_port_up(path);
   });
 }
 
@@ -367,8 +367,8 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_active(call, request);
   if (entry == nullptr) return;
   touch(call, *entry);
-  Group& group = entry->table.group;
-  list_branches(group, branches_);
+  Mft& mft = entry->table.mft;
+  list_branches(mft, branches_);
   pass_down(call, request, branches_);
   wire::MrpMessage done;
   done.header = request.message.header;
@@ -376,10 +376,10 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
     entry->table.roster.remove(member.host);
     const std::optional<PortId> port = own_port(call, routes_, member.host);
     if (!port) continue;
-    const PathNo path = group.find(*port);
-    if (path == group.leader) continue;  // a leader that leaves unregisters
+    const PathNo path = mft.find(*port);
+    if (path == mft.leader) continue;  // a leader that leaves unregisters
     if (path == kNoPath) CEPHEUS_RARE_SITUATION("EVICT comes again, and the member has left here");
-    if (path != kNoPath && group.paths[path].qpn == member.qpn) {
+    if (path != kNoPath && mft.paths[path].qpn == member.qpn) {
       call.count(Counter::kPathsEvicted);
       evict(call, groups_, *entry, path);
     }
@@ -419,15 +419,15 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   GroupEntry* entry = groups_.find(h.mcst_id);
   if (entry == nullptr) return call.count(Counter::kDropUnknownGroup);
   if (entry->leader.instance != h.instance) return call.count(Counter::kDropMrpForeign);
-  Group& group = entry->table.group;
-  if (group.epoch != h.epoch) return call.count(Counter::kDropMrpStale);
-  const PathNo path = group.find(call.ingress());
-  if (path == kNoPath || group.paths[path].qpn != publication.member.qpn) {
+  Mft& mft = entry->table.mft;
+  if (mft.epoch != h.epoch) return call.count(Counter::kDropMrpStale);
+  const PathNo path = mft.find(call.ingress());
+  if (path == kNoPath || mft.paths[path].qpn != publication.member.qpn) {
     return call.count(Counter::kDropNotMember);
   }
-  switch (group.behaviour->on_publication(path, publication)) {
+  switch (mft.behaviour->on_publication(path, publication)) {
     case Behaviour::Published::kNotServed:
-      return refuse_regions(call, group, entry->leader, group.paths[path]);
+      return refuse_regions(call, mft, entry->leader, mft.paths[path]);
     case Behaviour::Published::kTooOld:
       return call.count(Counter::kDropMrpStale);
     case Behaviour::Published::kYes:

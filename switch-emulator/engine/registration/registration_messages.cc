@@ -190,10 +190,10 @@ void send_to_leader(Call& call, PortId port, const Leader& leader,
   send_signed(call, port, to_leader(call, port, message.header.mcst_id, leader), message);
 }
 
-void send_report(Call& call, const Leader& leader, const Group& group,
+void send_report(Call& call, const Leader& leader, const Mft& mft,
                  const wire::MrpMessage& message) {
-  if (group.leader == kNoPath) return;
-  send_to_leader(call, group.paths[group.leader].port, leader, message);
+  if (mft.leader == kNoPath) return;
+  send_to_leader(call, mft.paths[mft.leader].port, leader, message);
   call.count(Counter::kMrpReport);
 }
 

@@ -61,8 +61,7 @@ wire::MrpMessage message_of(wire::MrpType type, McstId id, std::uint16_t epoch,
                             const Leader& leader);
 
 // From the switch to the leader: hosts at this switch. The message's header names the group.
-void send_report(Call& call, const Leader& leader, const Group& group,
-                 const wire::MrpMessage& message);
+void send_report(Call& call, const Leader& leader, const Mft& mft, const wire::MrpMessage& message);
 
 // From the switch to a leader with an unreadable REGISTER, in the leader's own version.
 void send_refusal(Call& call, const wire::UdpDatagram& request, const wire::MrpRefusal& refusal);

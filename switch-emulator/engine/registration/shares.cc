@@ -8,19 +8,19 @@ namespace cepheus::fabric {
 // A path towards the leader counts, too: any member may be the source.
 wire::MrpPath path_of(const GroupTable& groups, const GroupEntry& entry) {
   wire::MrpPath least = entry.table.roster.path();
-  for (const Path& path : entry.table.group.paths) {
+  for (const Path& path : entry.table.mft.paths) {
     least.narrow(groups.path_over(path.port, entry.is_in_use));
   }
-  if (least.window != 0) least.narrow({0, entry.table.group.behaviour->window()});
+  if (least.window != 0) least.narrow({0, entry.table.mft.behaviour->window()});
   return least;
 }
 
 void report_path(Call& call, const GroupTable& groups, GroupEntry& entry) {
-  const Group& group = entry.table.group;
+  const Mft& mft = entry.table.mft;
   entry.table.reported = path_of(groups, entry);
-  auto message = message_of(wire::MrpType::kReport, group.id, group.epoch, entry.leader);
+  auto message = message_of(wire::MrpType::kReport, mft.id, mft.epoch, entry.leader);
   message.path = entry.table.reported;
-  send_report(call, entry.leader, group, message);
+  send_report(call, entry.leader, mft, message);
 }
 
 void report_path_change(Call& call, const GroupTable& groups, GroupEntry& entry) {

@@ -1,4 +1,4 @@
-#include "switch-emulator/engine/group/one_source.h"
+#include "switch-emulator/engine/group/group.h"
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,14 @@ namespace cepheus::fabric {
 namespace {
 
 // A group of three hosts, on ports 0 to 2; the leader is on port 0.
-class OneSourceTest : public testing::Test {
+class GroupTest : public testing::Test {
  protected:
-  OneSourceTest() {
+  GroupTest() {
     config_.ports.resize(3);
-    for (std::uint16_t port = 0; port < 3; ++port) group_.add_path(PortId(port), true);
-    group_.leader = 0;
+    for (std::uint16_t port = 0; port < 3; ++port) mft_.add_path(PortId(port), true);
+    mft_.leader = 0;
   }
-  OneSource& served() { return static_cast<OneSource&>(*group_.behaviour); }
+  Group& served() { return static_cast<Group&>(*mft_.behaviour); }
 
   SwitchConfig config_;
   Counters counters_{3};
@@ -27,42 +27,42 @@ class OneSourceTest : public testing::Test {
   TestPayloads payloads_;
   HeldFrames held_{3};
   SwitchOutput out_;
-  Group group_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
+  Mft mft_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
   Call call_{config_, counters_, pauses_, scratch_, payloads_,
              held_,   Instant(), out_,    PortId(), wire::Icrc::kNone};
 };
 
-TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
+TEST_F(GroupTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
   served().evidence[2].packets = 5;
-  group_.remove_path(call_, Leader(), 1);
-  EXPECT_EQ(group_.find(PortId(2)), 1);
+  mft_.remove_path(call_, Leader(), 1);
+  EXPECT_EQ(mft_.find(PortId(2)), 1);
   EXPECT_EQ(served().evidence[1].packets, 5u);
-  group_.check_consistent(0);
+  mft_.check_consistent(0);
 }
 
-TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
+TEST_F(GroupTest, ForgetsTheRegionsOfAMemberThatLeaves) {
   const std::vector<wire::MrpRegion> one{{1, 11, 0x1000, 64}};
   served().own_regions().publish(PortId(1), 1, one);
   served().own_regions().publish(PortId(2), 1, one);
-  group_.remove_path(call_, Leader(), 1);
+  mft_.remove_path(call_, Leader(), 1);
   EXPECT_EQ(served().regions->find(PortId(1), 1), nullptr);
   EXPECT_NE(served().regions->find(PortId(2), 1), nullptr);
-  group_.check_consistent(0);
+  mft_.check_consistent(0);
 }
 
-TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsConfigured) {
+TEST_F(GroupTest, ServesAGroupAsTheSwitchIsConfigured) {
   EXPECT_STREQ(served().numbering.name(), "rebase");
   EXPECT_EQ(served().cnps->to_text(), "worst-path, windows of 25ms or more");
   config_.rules.source_change = net::SourceChange::kHostSync;
   config_.rules.cnp_policy = net::CnpPolicy::kTmcf;
   config_.rules.write_mode = net::WriteMode::kSameKey;
-  const OneSource other(group_, config_);
+  const Group other(mft_, config_);
   EXPECT_STREQ(other.numbering.name(), "host-sync");
   EXPECT_EQ(other.cnps->to_text(), "tmcf, slots of 25ms");
   EXPECT_EQ(other.writes, net::WriteMode::kSameKey);
 }
 
-TEST_F(OneSourceTest, KnowsTheFirstPacketThatAHostCanHaveOutstanding) {
+TEST_F(GroupTest, KnowsTheFirstPacketThatAHostCanHaveOutstanding) {
   const Psn start = served().start;  // no host has sent yet
   EXPECT_EQ(Rebasing(true).first_outstanding(served(), 1, start + 5), start);
   EXPECT_EQ(HostSync(true).first_outstanding(served(), 1, start), start);

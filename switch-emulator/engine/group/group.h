@@ -19,13 +19,13 @@ namespace cepheus::fabric {
 
 class Numbering;
 
-class OneSource final : public Behaviour {
+class Group final : public Behaviour {
  public:
   struct Stats {
     std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
   };
 
-  OneSource(const Group& group, const SwitchConfig& config);
+  Group(const Mft& mft, const SwitchConfig& config);
 
   void on_packet(Call& call, const GroupPacket& packet) override;
   void on_timer(Call& call) override;
@@ -57,7 +57,7 @@ class OneSource final : public Behaviour {
   void note_loss(const Call& call);  // the source is sent a NAK for a lost packet
   using Behaviour::note_window_change;
 
-  const Group& tree;
+  const Mft& tree;
   const Numbering& numbering;   // numbering of hosts' PSNs
   const net::WriteMode writes;  // handling of RDMA WRITEs
   const Regions::Checks checks;

@@ -1,5 +1,5 @@
 // For administrators: the view of a group with one source at a time, and the size of its table.
-#include "switch-emulator/engine/group/one_source.h"
+#include "switch-emulator/engine/group/group.h"
 #include "switch-emulator/engine/registration/claim.h"
 #include "switch-emulator/engine/views.h"
 
@@ -7,7 +7,7 @@ namespace cepheus::fabric {
 namespace {
 
 // The newcomer with first packets in the gate, or with an RNR answer.
-Ipv4 next_source(const SwitchConfig& config, const OneSource& group) {
+Ipv4 next_source(const SwitchConfig& config, const Group& group) {
   const Gate& gate = group.turn.gate();
   const PathNo waiting = gate.holds() ? gate.path() : gate.answered();
   if (waiting == kNoPath) return {};
@@ -18,7 +18,7 @@ Ipv4 next_source(const SwitchConfig& config, const OneSource& group) {
 
 }  // namespace
 
-void OneSource::show(const SwitchConfig& config, GroupView& view) const {
+void Group::show(const SwitchConfig& config, GroupView& view) const {
   view.source_change = numbering.name();
   view.write_mode = to_string(writes);
   view.cnp_policy = cnps->to_text();
@@ -48,7 +48,7 @@ void OneSource::show(const SwitchConfig& config, GroupView& view) const {
   view.copies = stats.copies;
 }
 
-TableBytes OneSource::bytes() const {
+TableBytes Group::bytes() const {
   const std::size_t paths = tree.paths.size();
   constexpr std::size_t kGate = sizeof(Gate), kNaks = Naks::kTableBytes;
   constexpr std::size_t kSentNaks = sizeof(Naks) - kNaks;
@@ -64,7 +64,7 @@ TableBytes OneSource::bytes() const {
       {"group.strategies", sizeof(writes)},
   };
   const std::size_t named = TableBytes::sum(bytes.table);
-  const std::size_t all = sizeof(OneSource) - kSentNaks + paths * sizeof(PathTurns);
+  const std::size_t all = sizeof(Group) - kSentNaks + paths * sizeof(PathTurns);
   bytes.table.emplace_back("behaviour_padding_and_pointers", all - named);
   if (const std::size_t congestion = cnps->table_bytes(); congestion > 0) {
     bytes.table.emplace_back("cnps", congestion);

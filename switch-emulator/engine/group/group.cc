@@ -1,4 +1,4 @@
-#include "switch-emulator/engine/group/one_source.h"
+#include "switch-emulator/engine/group/group.h"
 
 #include <algorithm>
 
@@ -24,22 +24,22 @@ const Numbering& numbering_of(const net::Rules& rules) {
 
 }  // namespace
 
-std::unique_ptr<Behaviour> make_behaviour(const Group& group, const SwitchConfig& config) {
-  return std::make_unique<OneSource>(group, config);
+std::unique_ptr<Behaviour> make_behaviour(const Mft& mft, const SwitchConfig& config) {
+  return std::make_unique<Group>(mft, config);
 }
 
-OneSource::OneSource(const Group& group, const SwitchConfig& config)
-    : tree(group),
+Group::Group(const Mft& mft, const SwitchConfig& config)
+    : tree(mft),
       numbering(numbering_of(config.rules)),
       writes(config.rules.write_mode),
       checks(config.rules),
-      start(wire::group_start_psn(group.id, group.epoch)),
+      start(wire::group_start_psn(mft.id, mft.epoch)),
       turn(start, config.rules),
       cnps(make_cnp_selector(config.rules.cnp_policy, config.cnp_window)),
       feedback_timer(std::make_unique<FeedbackTimer>(config.rules)),
       last_acks(std::make_unique<LastAcks>(config.rules.last_ack_again)) {}
 
-void OneSource::on_packet(Call& call, const GroupPacket& packet) {
+void Group::on_packet(Call& call, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
   const bool is_host = tree.paths[packet.path].is_host;
@@ -66,33 +66,33 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
 }
 
 // Most packets only make the time later. The timer looks again when the deadline has passed.
-void OneSource::arm(const Call& call) {
+void Group::arm(const Call& call) {
   if (feedback_timer->take_sooner()) {
     set_deadline(std::min(deadline(), feedback_timer->next(call, *this)));
   }
   set_deadline(std::min(deadline(), last_acks->next()));
 }
 
-void OneSource::note_loss(const Call& call) {
+void Group::note_loss(const Call& call) {
   if (!call.rules().window_after_loss) return;
   if (!loss_window.on_loss(static_cast<std::uint32_t>(stats.data_packets))) return;
   CEPHEUS_RARE_SITUATION("losses shrink a group's window");
   note_window_change();
 }
 
-void OneSource::on_timer(Call& call) {
+void Group::on_timer(Call& call) {
   const Instant due = request_if_overdue(call, *this);
   set_deadline(std::min(due, repeat_last_acks(call, *this)));
 }
 
-void OneSource::on_path_added() {
+void Group::on_path_added() {
   evidence.emplace_back();
   feedback_timer->on_path_added();
   turn.on_path_added();
   cnps->on_path_added();
 }
 
-void OneSource::on_path_removed(Call& call, const Removed& removed) {
+void Group::on_path_removed(Call& call, const Removed& removed) {
   const auto& [gone, last, port, leader] = removed;
   if (turn.gate().path() == gone) {
     if (turn.gate().holds())
@@ -113,7 +113,7 @@ void OneSource::on_path_removed(Call& call, const Removed& removed) {
   arm(call);  // the slowest paths may be others now
 }
 
-void OneSource::on_port_down(PathNo path) {
+void Group::on_port_down(PathNo path) {
   const Gate& gate = turn.gate();
   if (gate.holds() && path == turn.source())
     CEPHEUS_RARE_SITUATION("a source's port goes down while another waits at the gate");
@@ -123,20 +123,20 @@ void OneSource::on_port_down(PathNo path) {
   evidence[path].is_back = false;
 }
 
-void OneSource::on_port_up(PathNo path) {
+void Group::on_port_up(PathNo path) {
   if (!turn.is_finished())
     CEPHEUS_SITUATION("a member's port is up again while a turn waits for members");
   evidence[path].is_back = evidence[path].was_down;
 }
 
-void OneSource::release_held(Call& call) {
+void Group::release_held(Call& call) {
   const Gate& gate = turn.gate();
   if (gate.holds()) empty_gate(call, *this, tree.paths[gate.path()].port);
 }
 
-std::uint16_t OneSource::register_flags() const { return numbering.register_flags(); }
+std::uint16_t Group::register_flags() const { return numbering.register_flags(); }
 
-Behaviour::Published OneSource::on_publication(PathNo path, const wire::Publication& publication) {
+Behaviour::Published Group::on_publication(PathNo path, const wire::Publication& publication) {
   const bool is_announced = (publication.header.flags & wire::Publication::kAnnounced) != 0;
   const bool has_regions = publication.count > 0;
   const bool is_served = is_announced ? writes == net::WriteMode::kPerRequest && !has_regions
@@ -149,7 +149,7 @@ Behaviour::Published OneSource::on_publication(PathNo path, const wire::Publicat
 
 // The source, while some member lacks a part of its turn. Its count is that of its packets, which
 // only its own leaf sees in full.
-HostReport OneSource::report(const Call& call, PathNo path, bool is_up) const {
+HostReport Group::report(const Call& call, PathNo path, bool is_up) const {
   const Evidence& seen = evidence[path];
   const bool is_down = seen.was_down || !is_up;
   const int down = is_down ? wire::kMemberDown : 0;
@@ -167,31 +167,31 @@ HostReport OneSource::report(const Call& call, PathNo path, bool is_up) const {
   return {flags(down | owes | late), seen.packets};
 }
 
-void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {
+void Group::list_copies(PortId ingress, std::vector<PortId>& out) const {
   for (const Path& path : tree.paths) {
     if (path.port != ingress) out.push_back(path.port);
   }
 }
 
-void OneSource::begin_turn(const Turn::Newcomer& newcomer) {
+void Group::begin_turn(const Turn::Newcomer& newcomer) {
   turn.begin(newcomer, numbering.counts_turns());
   feedback_timer->reset();
   if (regions) regions->on_turn();
 }
 
-bool OneSource::jump(std::uint64_t packets) {
+bool Group::jump(std::uint64_t packets) {
   if (!turn.jump(packets)) return false;
   feedback_timer->reset();
   last_acks->reset();
   return true;
 }
 
-Regions& OneSource::own_regions() {
+Regions& Group::own_regions() {
   if (!regions) regions = std::make_unique<Regions>(checks);
   return *regions;
 }
 
-void OneSource::check_consistent(std::size_t max_held) const {
+void Group::check_consistent(std::size_t max_held) const {
   must(evidence.size() == tree.paths.size(), "evidence of other paths than there are");
   must(feedback_timer->paths() == tree.paths.size(), "timers of other paths than there are");
   const auto is_member = [&](PortId port) {
