@@ -3,7 +3,6 @@
 #include <endian.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/mman.h>
 
 #include <algorithm>

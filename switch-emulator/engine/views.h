@@ -56,8 +56,8 @@ struct GroupView {
   std::optional<WriteRefusal> refused;  // the last one
   Psn start, base, sent, acknowledged;
   Ipv4 source;
-  Ipv4 next_source;  // waits for its turn; unset: none does
-  bool nak_held = false;
+  Ipv4 next_source;             // waits for its turn; unset: none does
+  std::optional<Psn> held_nak;  // until all have the packets before it
   // Packets that a source may have under way, as this switch last announced it; 0: any number. At
   // the leader's switch it is the whole group's.
   std::uint32_t window = 0;

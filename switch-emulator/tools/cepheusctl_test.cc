@@ -71,7 +71,6 @@ class Invocation {
     return output_;
   }
   const std::string& output() { return output_until("\001 never"); }
-  void forget_output() { output_.clear(); }
   void interrupt() { ::kill(pid_, SIGINT); }
   int exit_code() {
     if (!ended_) {

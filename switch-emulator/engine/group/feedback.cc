@@ -54,7 +54,7 @@ void merge(Call& call, Group& group, bool from_slowest,
   if (const auto due = turn.naks().take_due(call.now, turn.min(), from_slowest)) {
     if (!nak) CEPHEUS_SITUATION("a NAK is sent once the slowest path has caught up");
     turn.acknowledge();
-    if (!due->rnr) group.note_loss(call);
+    if (!due->rnr) group.note_loss();
     to_source(call, group, due->aeth(), due->psn);
   } else if (after(turn.min(), turn.acknowledged())) {
     acknowledge_to_source(call, group);
@@ -145,7 +145,7 @@ void take_feedback(Call& call, Group& group, const GroupPacket& packet) {
   const Psn acked = turn.acked(path);
   if (before(cumulative, acked) || (is_ack && cumulative == acked)) {
     if (!is_ack) CEPHEUS_SITUATION("a NAK arrives after a later acknowledgement of its path");
-    if (call.rules().every_drop_counted) call.count(Counter::kDropFeedbackStale);
+    if (group.conditions.counts_stale_feedback) call.count(Counter::kDropFeedbackStale);
     return;
   }
   call.count(Counter::kFeedbackTaken);
@@ -188,7 +188,7 @@ Instant request_if_overdue(Call& call, Group& group) {
   timer.on_request(call.now, turn);
   const Psn first = turn.min() + 1;
   turn.naks().on_request(first);
-  if (!is_after_rnr) group.note_loss(call);
+  if (!is_after_rnr) group.note_loss();
   merge(call, group, true, Nak::request(first));
   return timer.next(call, group);
 }

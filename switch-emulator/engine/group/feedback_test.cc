@@ -81,12 +81,12 @@ TEST(Feedback, HoldsANakUntilAllHaveThePacketsBeforeIt) {
   auto net = make_star_amid(3, 4);
   net->nak(1, 3);  // host 1 has 0..2
   EXPECT_EQ(net->inbox(0), Texts());
-  EXPECT_TRUE(net->view().nak_held);
+  EXPECT_EQ(net->view().held_nak, net->start_psn() + 3);
   net->ack(2, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
   net->ack(2, 4);
   EXPECT_EQ(net->inbox(0), Texts({"nak 3"}));
-  EXPECT_FALSE(net->view().nak_held);
+  EXPECT_FALSE(net->view().held_nak);
 }
 
 TEST(Feedback, PassesTheSmallerOfTwoNaksAndForgetsTheOther) {
@@ -94,7 +94,7 @@ TEST(Feedback, PassesTheSmallerOfTwoNaksAndForgetsTheOther) {
   net->nak(1, 3);
   net->nak(2, 1);
   EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
-  EXPECT_FALSE(net->view().nak_held);
+  EXPECT_FALSE(net->view().held_nak);
   net->ack(2, 4);
   EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
 }
@@ -104,7 +104,7 @@ TEST(Feedback, DropsAHeldNakOnceItIsOvertaken) {
   net->nak(1, 2);
   net->ack({1, 2}, 4);
   EXPECT_EQ(net->inbox(0), Texts({"ack 4"}));
-  EXPECT_FALSE(net->view().nak_held);
+  EXPECT_FALSE(net->view().held_nak);
 }
 
 // A receiver sends one NAK for a loss: without passing it on, the source would time out.
@@ -132,7 +132,7 @@ TEST(Feedback, KeepsTheSmallestOfManyNaks) {
   for (const int psn : {9, 7, 8, 6, 5}) net->nak(static_cast<std::size_t>(psn) - 4, psn);
   net->ack({6, 7}, 9);
   EXPECT_EQ(net->inbox(0), Texts({"nak 5"}));
-  EXPECT_FALSE(net->view().nak_held) << "it sends the others' packets again, too";
+  EXPECT_FALSE(net->view().held_nak) << "it sends the others' packets again, too";
 }
 
 // If it were passed on later, it would bring the packet and all later ones a second time.
@@ -144,11 +144,11 @@ TEST(Feedback, ForgetsAHeldNakWhenItsPacketIsRepeated) {
       net->rnr(1, 3);
     else
       net->nak(1, 3);
-    ASSERT_TRUE(net->view().nak_held);
+    ASSERT_TRUE(net->view().held_nak);
     net->clear();
     net->message(0, 3, 4);
     EXPECT_EQ(net->inbox(1), Texts({"data 3", "data 4"}));
-    EXPECT_FALSE(net->view().nak_held) << is_rnr;
+    EXPECT_FALSE(net->view().held_nak) << is_rnr;
     net->ack(2, 4);
     EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
   }

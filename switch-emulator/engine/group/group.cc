@@ -33,9 +33,11 @@ Group::Group(const Mft& mft, const SwitchConfig& config)
       numbering(numbering_of(config.rules)),
       writes(config.rules.write_mode),
       checks(config.rules),
+      conditions(config.rules),
       start(wire::group_start_psn(mft.id, mft.epoch)),
       turn(start, config.rules),
       cnps(make_cnp_selector(config.rules.cnp_policy, config.cnp_window)),
+      loss_window(config.rules.window_after_loss),
       feedback_timer(std::make_unique<FeedbackTimer>(config.rules)),
       last_acks(std::make_unique<LastAcks>(config.rules.last_ack_again)) {}
 
@@ -73,8 +75,7 @@ void Group::arm(const Call& call) {
   set_deadline(std::min(deadline(), last_acks->next()));
 }
 
-void Group::note_loss(const Call& call) {
-  if (!call.rules().window_after_loss) return;
+void Group::note_loss() {
   if (!loss_window.on_loss(static_cast<std::uint32_t>(stats.data_packets))) return;
   CEPHEUS_RARE_SITUATION("losses shrink a group's window");
   note_window_change();
@@ -160,7 +161,7 @@ HostReport Group::report(const Call& call, PathNo path, bool is_up) const {
     return {flags(down | wire::kMemberSource | (owes ? wire::kMemberOwes : 0)),
             static_cast<std::uint32_t>(stats.data_packets) & Psn::kMask};
   }
-  const bool has_repeats = seen.unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
+  const bool has_repeats = seen.unanswered.go_on(call.now) || !conditions.lagging_is_silence;
   const bool lags = before(turn.acked(path), turn.sent());  // within Turn::kMostUnderWay
   const int owes = lags && has_repeats ? wire::kMemberOwes : 0;
   const int late = lags && !has_repeats && !is_down ? wire::kMemberLate : 0;

@@ -21,6 +21,17 @@ class Numbering;
 
 class Group final : public Behaviour {
  public:
+  // Rules that are one condition each; all hold but in experiments (net/rules.h).
+  struct Conditions {
+    explicit Conditions(const net::Rules& rules)
+        : answers_old_duplicates(rules.old_duplicate_answer),
+          answers_needless_repeats(rules.lost_aggregate_answer),
+          counts_stale_feedback(rules.every_drop_counted),
+          lagging_is_silence(rules.lagging_is_silence) {}
+    bool answers_old_duplicates, answers_needless_repeats;
+    bool counts_stale_feedback;
+    bool lagging_is_silence;
+  };
   struct Stats {
     std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
   };
@@ -53,14 +64,15 @@ class Group final : public Behaviour {
   void arm(const Call& call);
   // Ends the turn, with packets up to the newcomer's first, and begins the newcomer's.
   void begin_turn(const Turn::Newcomer& newcomer);
-  Regions& own_regions();            // creates them if there are none
-  void note_loss(const Call& call);  // the source is sent a NAK for a lost packet
+  Regions& own_regions();  // creates them if there are none
+  void note_loss();        // the source is sent a NAK for a lost packet
   using Behaviour::note_window_change;
 
   const Mft& tree;
   const Numbering& numbering;   // numbering of hosts' PSNs
   const net::WriteMode writes;  // handling of RDMA WRITEs
   const Regions::Checks checks;
+  const Conditions conditions;
   const Psn start;  // S
   Turn turn;
   std::uint8_t traffic_class = 0;  // TOS of the turn's data without ECN; feedback has the same

@@ -29,7 +29,7 @@ void Group::show(const SwitchConfig& config, GroupView& view) const {
   view.acknowledged = turn.acknowledged();
   view.source = turn.name().source;
   view.next_source = next_source(config, *this);
-  view.nak_held = turn.naks().holds();
+  view.held_nak = turn.naks().held();
   for (PathNo i = 0; i < view.paths.size(); ++i) {
     PathView& path = view.paths[i];
     path.acked = turn.acked(i);

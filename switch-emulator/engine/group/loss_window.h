@@ -18,6 +18,8 @@ class LossWindow {
  public:
   static constexpr std::uint32_t kLeast = 16;
 
+  explicit LossWindow(bool follows_losses) : follows_losses_(follows_losses) {}
+
   // 0: no limit.
   std::uint32_t packets() const { return window_; }
 
@@ -28,6 +30,7 @@ class LossWindow {
   }
   // The source repeats a packet, and all behind it.
   bool on_loss(std::uint32_t taken) {
+    if (!follows_losses_) return false;
     const std::uint32_t gap = std::min(taken - last_, kNoLoss);
     last_ = taken;
     return follow(gap_ - gap_ / kWeight + gap / kWeight);
@@ -50,6 +53,7 @@ class LossWindow {
     return window_ != before;
   }
 
+  bool follows_losses_;
   std::uint32_t last_ = 0;  // packets taken before the last loss
   std::uint32_t gap_ = 512;
   std::uint32_t window_ = 0;

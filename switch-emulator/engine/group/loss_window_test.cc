@@ -9,14 +9,14 @@ namespace {
 
 // A source that loses each `gap`-th packet, until the window changes no more.
 std::uint32_t window_with(std::uint32_t gap) {
-  LossWindow window;
+  LossWindow window(true);
   std::uint32_t taken = 0;
   for (int i = 0; i < 100; ++i) window.on_loss(taken += gap);
   return window.packets();
 }
 
 TEST(LossWindow, IsHalfOfThePacketsBetweenTwoLossesAtMost) {
-  LossWindow window;
+  LossWindow window(true);
   EXPECT_EQ(window.packets(), 0u) << "no limit";
   EXPECT_EQ(window_with(1'000'000), 0u);
   EXPECT_EQ(window_with(10'000), 1024u) << "it follows slowly";
@@ -29,7 +29,7 @@ TEST(LossWindow, ChangesSeldomWhileLossesAreRandom) {
   constexpr int kLosses = 1000;
   std::mt19937 random(1);
   for (const std::uint32_t mean : {100, 1000, 10'000}) {
-    LossWindow window;
+    LossWindow window(true);
     int changes = 0, losses = 0;
     for (std::uint32_t taken = 1; losses < kLosses; ++taken) {
       const bool is_lost = random() % mean == 0;
@@ -41,7 +41,7 @@ TEST(LossWindow, ChangesSeldomWhileLossesAreRandom) {
 }
 
 TEST(LossWindow, GrowsOnceLossesStop) {
-  LossWindow window;
+  LossWindow window(true);
   std::uint32_t taken = 0;
   for (int i = 0; i < 100; ++i) window.on_loss(taken += 100);
   ASSERT_EQ(window.packets(), 32u);
@@ -55,7 +55,7 @@ TEST(LossWindow, GrowsOnceLossesStop) {
 }
 
 TEST(LossWindow, HoldsAcrossTheWrapOfItsCount) {
-  LossWindow window;
+  LossWindow window(true);
   std::uint32_t taken = 0u - 5000;
   window.on_loss(taken);
   for (int i = 0; i < 100; ++i) window.on_loss(taken += 333);

@@ -112,7 +112,10 @@ class Naks {
   // the repeat.
   bool on_min(wire::Psn min);
 
-  bool holds() const { return held_ > 0; }
+  // The packet of the smallest held one.
+  std::optional<wire::Psn> held() const {
+    return held_ > 0 ? std::optional(waiting_[0].psn) : std::nullopt;
+  }
   // The source has been sent a NAK for `psn`, and has not repeated it.
   bool is_sent(wire::Psn psn) const { return sent_ && sent_->psn == psn; }
   int requests(wire::Psn psn) const { return requests_.count(psn); }

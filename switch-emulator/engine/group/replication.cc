@@ -219,7 +219,7 @@ void replicate(Call& call, Group& group, const GroupPacket& packet, const Copies
     }
   } else if (wanted > 0) {
     if (psn == turn.base()) extend_wait(call, group);
-  } else if (call.rules().lost_aggregate_answer) {
+  } else if (group.conditions.answers_needless_repeats) {
     CEPHEUS_SITUATION("a source repeats what all have");
     call.count(Counter::kLostAggregateAnswered);
     acknowledge_to_source(call, group);

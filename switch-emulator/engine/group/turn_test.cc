@@ -173,7 +173,7 @@ TEST_F(TurnTest, HoldsANakUntilAllHaveThePacketsBeforeIt) {
   turn_.naks().on_data({}, kStart + 2);
   EXPECT_FALSE(turn_.naks().is_sent(kStart + 2)) << "it has come again";
   turn_.naks().hold({kStart + 2});
-  EXPECT_FALSE(turn_.naks().holds()) << "but a NAK for it was sent";
+  EXPECT_FALSE(turn_.naks().held()) << "but a NAK for it was sent";
 }
 
 TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {

@@ -32,17 +32,18 @@ Claim admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn first
   return Claim::kCurrent;
 }
 
+Claim drop(Call& call, Counter reason) {
+  call.count(reason);
+  return Claim::kHandled;
+}
+
 // A packet of an earlier turn: its sender has lost the last answer. The answer never has a larger
 // PSN than the packet: a NIC believes an ACK for more than it sent.
 Claim answer_old_duplicate(Call& call, const Group& group, const GroupPacket& packet) {
   CEPHEUS_SITUATION("a packet of an earlier turn comes again");
+  if (!group.conditions.answers_old_duplicates) return drop(call, Counter::kDropConflict);
   send_feedback(call, group, packet.path, name_of(packet), {}, packet.psn());
   call.count(Counter::kOldDuplicateAnswered);
-  return Claim::kHandled;
-}
-
-Claim drop(Call& call, Counter reason) {
-  call.count(reason);
   return Claim::kHandled;
 }
 
@@ -112,10 +113,7 @@ Claim claim_named(Call& call, Group& group, const GroupPacket& packet) {
   const Psn psn = packet.psn();
   // The name's base is not compared: a turn of almost 2^24 packets may have begun at the present
   // `next`.
-  if (turn.begins_after(psn)) {
-    if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
-    return drop(call, Counter::kDropConflict);
-  }
+  if (turn.begins_after(psn)) return answer_old_duplicate(call, group, packet);
   if (name.base != turn.next() || !turn.ends_message()) {
     CEPHEUS_SITUATION("a switch passes on a turn that can't begin yet");
     return drop(call, Counter::kDropConflict);
@@ -152,10 +150,7 @@ Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
   Turn& turn = group.turn;
   const Psn psn = packet.psn();
   const Psn next = turn.next();
-  if (turn.begins_after(psn)) {
-    if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
-    return admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
-  }
+  if (turn.begins_after(psn)) return answer_old_duplicate(call, group, packet);
   // No source has a turn, and all have all packets: any packet of the next source begins its turn.
   // If a source has left and a member lacks a part of its turn, a newcomer waits as for any other
   // turn.
@@ -210,10 +205,9 @@ Claim Rebasing::claim(Call& call, Group& group, const GroupPacket& packet) const
   const Psn first = knows_first_ ? group.start + group.turn.turns(packet.path) : psn;
   // Bound: a host has fewer than 2^23 packets outstanding (IBTA 9.7.2), and its old duplicates are
   // at most that many of its own packets older.
-  const bool old = before(psn, first);
-  if (old && call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
+  if (before(psn, first)) return answer_old_duplicate(call, group, packet);
   if (beyond_window(call, first, psn)) return drop(call, Counter::kDropDataWindow);
-  if (!old && !group.turn.admits_newcomer()) return hold_at_gate(call, group, packet, {}, first);
+  if (!group.turn.admits_newcomer()) return hold_at_gate(call, group, packet, {}, first);
   return admit(call, group, packet.path, call.port(path.port).host, group.turn.next(), first);
 }
 

@@ -73,7 +73,7 @@ TEST_F(OverdueFeedbackOverATrunk, IsForgottenAboveWhenItsPacketComesAgain) {
   net->clear();
   net->advance(5ms);
   EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 1u);
-  EXPECT_TRUE(net->view(0).nak_held) << "for host 1";
+  EXPECT_TRUE(net->view(0).held_nak) << "for host 1";
   net->data(0, 1);
   net->data(0, 2);
   net->ack(1, 2);

@@ -110,7 +110,7 @@ json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, con
           {"members", members_of(status, group.id)},
           {"bps", then == nullptr ? 0 : 8 * rates.of(group.data_bytes, then->data_bytes)},
           {"behind", {{"names", late.names}, {"packets", late.packets}}},
-          {"nak_held", group.nak_held}};
+          {"nak_held", group.held_nak.has_value()}};
 }
 
 json counters_json(const FabricStatus& status, const Rates& rates) {

@@ -99,7 +99,7 @@ void fields(auto& archive, Of<fabric::GroupView> auto& group) {
   archive("acknowledged", group.acknowledged);
   archive("source", group.source);
   archive("next_source", group.next_source);
-  archive("nak_held", group.nak_held);
+  archive("held_nak", group.held_nak);
   archive("window", group.window);
   archive("paths", group.paths);
   archive.readings(group);

@@ -161,16 +161,18 @@ TEST(StatusText, ShowsAnotherWriteModeThanTheUsualOne) {
   EXPECT_THAT(text, HasSubstr("of 64 bytes, more than was announced for h1\n"));
 }
 
-TEST(StatusText, ShowsTheNotificationsThatReachTheSource) {
+TEST(StatusText, ShowsTheFeedbackThatReachesTheSource) {
   FabricStatus status = one_switch();
   fabric::GroupView& view = status.switches[0].groups[0];
   view.cnp_policy = "tmcf, slots of 20ms";
   view.path_mtu = 1024;
   view.mtu_limit = "port h1";
   view.paths[2].is_worst = true;
+  view.held_nak = wire::Psn(95);
   const auto back = status_from_json(nlohmann::json::parse(to_json(status).dump()));
   ASSERT_TRUE(back);
   const std::string text = to_text(*back, View::kGroups, false);
+  EXPECT_THAT(text, HasSubstr("a NAK for 0x00005f waits"));
   EXPECT_THAT(text, HasSubstr(". CNPs: tmcf, slots of 20ms\n"));
   EXPECT_THAT(text, HasSubstr(". Packets of 1024 bytes, by port h1 at s0\n"));
   EXPECT_THAT(text, HasSubstr("12  receiver, worst path\n"));

@@ -246,6 +246,12 @@ std::string mtu_text(const FabricStatus& status, const fabric::GroupView& group)
   return text;
 }
 
+std::string held_nak_text(const fabric::GroupView& group) {
+  if (!group.held_nak) return {};
+  return ", a NAK for " + hex24(group.held_nak->value()) +
+         " waits until all have what is before it";
+}
+
 std::string group_text(const FabricStatus& status, const SwitchStatus& root,
                        const fabric::GroupView& group, const HostNames& hosts, bool colour) {
   std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
@@ -255,7 +261,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
                      situation_text(status, group, hosts, colour) + "\n";
   text += "  PSN: start " + hex24(group.start.value()) + ", turn " + hex24(group.base.value()) +
           ", sent " + hex24(group.sent.value()) + ", acknowledged " +
-          hex24(group.acknowledged.value()) + (group.nak_held ? ", a NAK is held" : "") +
+          hex24(group.acknowledged.value()) + held_nak_text(group) +
           ". Data: " + count_of(group.data_packets, "packet") + ", " +
           count_of(group.data_bytes, "byte") + ", " + std::to_string(group.copies) +
           (group.copies == 1 ? " copy" : " copies") +
