@@ -1,3 +1,6 @@
+// Only a failed open of exactly that path counts, and only while CEPHEUS_FABRIC is set. A rank is
+// known by its launcher's variable, a program with UCX by its loaded libuct_rdmacm.so. Without
+// memory for the line there is none: the program's own call never fails because of it.
 #include "nic-emulator/verbs/connection_manager.h"
 
 #include <link.h>

@@ -1,3 +1,9 @@
+// The C functions over LiveNic's sockets. An open socket holds the NIC, so the program may close
+// its device first.
+//
+// Errors beyond the header's: open refuses RoCE's own port with EINVAL, and a forked child's device
+// with ENODEV. Send returns ENETDOWN once the fabric has ended. A datagram longer than the caller's
+// buffer is truncated. cepheus_roce_counters attaches nothing: without a NIC its text is empty.
 #include "nic-emulator/verbs/datagram.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// One list, oldest first; the descriptor is readable exactly while the list has an event. A bit for
+// each type in AsyncSource keeps an object's second event of that type out.
+//
+// take() holds the lock with cancellation disabled and waits without it. In the child of a fork()
+// the list is made anew and the old one leaks.
 #include "nic-emulator/verbs/device/async_events.h"
 
 #include "nic-emulator/verbs/cancellation.h"

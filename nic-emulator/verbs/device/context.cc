@@ -1,3 +1,12 @@
+// Opens and closes the device, installs its operations in verbs_context, and answers queries of the
+// device and of its port.
+//
+// The device has one port, one GID, one P_Key. Its limits are the engine's NicConfig and limits.h.
+// The port's speed is the slowest InfiniBand speed that is not below the link's rate. In the child
+// of a fork(), queries return ENODEV.
+//
+// A failed open prints its reason. If the fabric refuses a port to a rank of a job, only
+// CEPHEUS_VERBOSE prints it.
 #include "nic-emulator/verbs/device/context.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// NicHolder keeps the process's NIC. Attaching has five steps, and the first that fails is the
+// error: environment, NIC profile, port, congestion control, NIC with its thread. A later
+// attachment requests the host that this process had before.
+//
+// fork(): the handler locks the holder and then each NIC, so no change is half done. The child
+// abandons all NICs and may attach as another host. If a signal handler forks amid such a change,
+// the child renews what the lost thread held.
+//
+// At exit, each NIC takes in packets that have arrived, and sends their acknowledgements. If
+// another thread holds the lock then, that is left out.
 #include "nic-emulator/verbs/device/device.h"
 
 #include <endian.h>

@@ -1,3 +1,8 @@
+// Two tables have the constant texts. Only the GUIDs and the GID contain the address that the
+// fabric assigns, so the first read of one of them attaches the process.
+//
+// Any other path costs three comparisons. A path must be written as above: extra slashes after the
+// device's name are ignored, "." and ".." are not resolved.
 #include "nic-emulator/verbs/device/device_files.h"
 
 #include <endian.h>

@@ -1,4 +1,8 @@
-// ibv_get_device_list, and queries of a device that is not open.
+// ibv_get_device_list, and queries of a device that is not open. cepheus0 comes first, libibverbs'
+// own devices follow. The list is empty if CEPHEUS_FABRIC is set and no process listens there.
+//
+// ibv_get_device_guid attaches the process if it never was, since the GUID contains its address. It
+// returns 0 if that fails, and keeps errno.
 #include <cstdlib>
 
 #include "nic-emulator/verbs/abi.h"

@@ -1,3 +1,13 @@
+// Each call reads the variables anew and keeps nothing. A rank is the first number among
+// OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK and SLURM_PROCID. CEPHEUS_HOST overrides all placement
+// by rank.
+//
+// A malformed number of ranks or milliseconds counts as unset. The texts of CEPHEUS_CONGESTION and
+// CEPHEUS_NIC_PROFILE are checked at attachment, not here. A refusal is only recorded: the
+// attachment fails with it.
+//
+// fabric_listens() reads the result of connect(2): EPROTOTYPE means a living listener of another
+// type, ECONNREFUSED a socket that its owner left behind (unix(7)).
 #include "nic-emulator/verbs/device/environment.h"
 
 #include <sys/socket.h>

@@ -1,4 +1,7 @@
-// ibv_get_async_event and ibv_ack_async_event.
+// ibv_get_async_event and ibv_ack_async_event. Each queue pair, completion queue and shared receive
+// queue counts its acknowledged events under its own mutex, and its destruction waits for that
+// count. Events of the port have no count. Getting an event is a cancellation point; acknowledging
+// never waits.
 #include "nic-emulator/verbs/device/context.h"
 #include "nic-emulator/verbs/next_library.h"
 

@@ -1,4 +1,9 @@
-// The port's tables: one GID, one P_Key.
+// The port's tables. They have one GID, the IPv4 address as RoCE v2 maps it (IBTA Annex A17), and
+// one P_Key, the default. Any other port or index is refused with EINVAL. In the child of a fork()
+// the GID is refused with ENODEV.
+//
+// Inline functions of verbs.h call those with an underscore. copy_answer() writes no more bytes
+// than the caller's structure has.
 #include <endian.h>
 
 #include "nic-emulator/verbs/device/context.h"

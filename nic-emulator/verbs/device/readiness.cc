@@ -1,3 +1,6 @@
+// set() posts the semaphore once for each waiting thread that no earlier call has woken. A thread
+// that is woken in vain checks again and waits again. renew() keeps the descriptor's number and
+// O_NONBLOCK by dup3(2). Without a free descriptor it leaves the parent's in place.
 #include "nic-emulator/verbs/device/readiness.h"
 
 #include <fcntl.h>

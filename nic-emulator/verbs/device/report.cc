@@ -1,3 +1,6 @@
+// The last error is a fixed array of each thread, so a longer text is truncated. A line is one
+// write(2): it raises no signal, ignores errors and keeps errno. CEPHEUS_VERBOSE is read once, at
+// its first use.
 #include "nic-emulator/verbs/device/report.h"
 
 #include <unistd.h>

@@ -1,3 +1,10 @@
+// Registration: check the access flags, check that the memory is mapped and accessible, install the
+// memory guard, get keys from the engine. No page is pinned, so memory may go later: memory_guard.h
+// detects that.
+//
+// Refused: access flags that the engine lacks and DMA buffers (EOPNOTSUPP), remote writes or
+// atomics without local writes (EINVAL), memory that is not there (EFAULT). A domain with users
+// can't be freed (EBUSY). A failed ibv_rereg_mr leaves the region as it was.
 #include "nic-emulator/verbs/memory/memory.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,14 @@
+// guard_memory() records an Attempt in the thread and runs the work. A fault within the attempt's
+// bytes jumps back to it with the reason: unmapped (SEGV_MAPERR), truncated (BUS_ADRERR),
+// protected. For a protected page the program's handler runs first, at most 8 times in a row for
+// one address.
+//
+// Faults elsewhere go to the handlers that ours has replaced, newest first. A mark in the unused
+// end of siginfo_t keeps the place in that chain, for handlers that call their predecessor. The end
+// of the chain is the default action.
+//
+// Bounds: kMostReplaced handlers of a signal. A handler's record is never freed. on_fault()
+// allocates nothing and takes no lock. Source: sigaction(2).
 #include "nic-emulator/verbs/memory/memory_guard.h"
 
 #include <sched.h>

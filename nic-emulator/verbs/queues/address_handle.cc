@@ -1,4 +1,8 @@
-// ibv_create_ah and related calls.
+// ibv_create_ah and related calls. A handle is a copy of the destination and never changes. The
+// sender of a datagram is the IPv4 header in its GRH's second half (IBTA Annex A17). A completion
+// without a GRH, or without a valid header there, is refused with EINVAL.
+//
+// Limits: kMaxAhs handles of a NIC (ENOMEM). The MAC of every destination is the gateway's.
 #include "nic-emulator/verbs/queues/address_handle.h"
 
 #include <algorithm>

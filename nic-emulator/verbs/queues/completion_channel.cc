@@ -1,3 +1,7 @@
+// A linked list through the queues themselves, oldest first: notify() appends, take() removes the
+// head. The descriptor is readable exactly while the list has a queue. take() holds the lock with
+// cancellation disabled, and waits without it. withdraw() searches the list, whose length is the
+// number of waiting queues.
 #include "nic-emulator/verbs/queues/completion_channel.h"
 
 #include <mutex>

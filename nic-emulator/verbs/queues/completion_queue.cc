@@ -1,3 +1,9 @@
+// The ring's capacity is the next power of two. 64-bit head and tail only grow; their difference is
+// the number of completions. forget() moves the kept completions to the new end, so that only the
+// tail changes.
+//
+// Memory is allocated by the constructor and resize() only. A full ring refuses the new completion
+// and keeps the old ones. This lock is held while the channel is notified.
 #include "nic-emulator/verbs/queues/completion_queue.h"
 
 #include <algorithm>

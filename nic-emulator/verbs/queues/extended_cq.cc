@@ -1,4 +1,9 @@
-// ibv_create_cq_ex and the ibv_start_poll family.
+// ibv_create_cq_ex and the ibv_start_poll family (ibv_create_cq_ex(3)). A poll takes one completion
+// at a time into the queue's `current`, which the read calls return. The poll lock is held from a
+// successful start to ibv_end_poll, unless the program has promised a single thread.
+//
+// Refused: completion flags beyond the standard ones, such as timestamps, and masks that this file
+// does not know (EOPNOTSUPP); sizes out of range (EINVAL).
 #include "nic-emulator/verbs/queues/extended.h"
 #include "nic-emulator/verbs/queues/verbs_cq.h"
 

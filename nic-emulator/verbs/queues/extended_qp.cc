@@ -1,5 +1,11 @@
 // ibv_create_qp_ex and the ibv_wr_* builder: requests are collected between start and complete,
-// then posted as one.
+// then posted as one (ibv_wr_post(3)). The batch's mutex is held from ibv_wr_start to
+// ibv_wr_complete or ibv_wr_abort.
+//
+// Builder calls return nothing, so the first error is kept and ibv_wr_complete returns it. Inline
+// data is copied at once. The batch's vectors keep their memory for the next batch.
+//
+// Refused at creation: operations that the type of queue pair lacks, creation flags, unknown masks.
 #include <endian.h>
 
 #include "nic-emulator/verbs/next_library.h"

@@ -1,4 +1,11 @@
-// ibv_post_send, ibv_post_recv and ibv_post_srq_recv.
+// ibv_post_send, ibv_post_recv and ibv_post_srq_recv. A list is posted under one hold of the NIC's
+// lock, in its order. At the first refusal `bad_wr` points to that request, and earlier ones stay
+// posted.
+//
+// Requests are converted on the stack; nothing is allocated here. More pieces than any queue takes
+// are refused with EINVAL, an operation that the engine lacks with EOPNOTSUPP. Without a free slot
+// the error is ENOMEM, even if the engine has finished requests: slots return when the program
+// polls.
 #include <endian.h>
 
 #include <algorithm>

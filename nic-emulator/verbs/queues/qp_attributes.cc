@@ -1,3 +1,6 @@
+// The engine checks transitions and the attributes it knows. Here are the checks that only verbs
+// make: P_Key index, port and the counts of READs are required (IBTA 11.2.5.2). Access flags other
+// than the remote ones are dropped. Answers report a migrated path, as there is no alternate one.
 #include "nic-emulator/verbs/queues/qp_attributes.h"
 
 #include <optional>

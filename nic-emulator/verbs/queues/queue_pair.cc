@@ -1,3 +1,10 @@
+// Modification is one hold of the NIC's lock: query the state, convert, modify, record what the
+// engine does not keep. Before ERR, RESET and destruction the NIC takes in packets that have
+// arrived. RESET and destruction also drop the queue pair's completions and free its slots.
+//
+// Destruction: the listener goes first, the engine's queue pair second, and then the call waits for
+// acknowledgements of fetched events. Refused: raw packets and XRC (EOPNOTSUPP), queues of another
+// context (EINVAL).
 #include "nic-emulator/verbs/queues/queue_pair.h"
 
 #include "nic-emulator/verbs/next_library.h"

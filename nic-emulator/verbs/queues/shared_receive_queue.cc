@@ -1,3 +1,9 @@
+// A modification is one hold of the NIC's lock: first the size, then the limit. A size below the
+// number of receives in use is refused, and so is a limit above a new size. If the limit fails in
+// the engine, the new size stays.
+//
+// Destruction is refused while a queue pair uses the queue (EBUSY). Otherwise it waits until the
+// program has acknowledged the events that it has fetched.
 #include "nic-emulator/verbs/queues/shared_receive_queue.h"
 
 #include "nic-emulator/verbs/next_library.h"

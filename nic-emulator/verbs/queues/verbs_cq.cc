@@ -1,3 +1,10 @@
+// poll_cq() empties the ring. If that finds nothing, it drives the NIC once from the program's
+// thread and tries again. Arming a queue with a channel also wakes a NIC's thread that left the
+// work to the program.
+//
+// An overrun raises one IBV_EVENT_CQ_ERR of the queue. Destruction waits for acknowledgements of
+// fetched events, and is refused while a queue pair completes here (EBUSY). Limits: kMaxCqs queues
+// of kMaxCqe entries, one completion vector.
 #include "nic-emulator/verbs/queues/verbs_cq.h"
 
 #include <endian.h>
