@@ -1,3 +1,10 @@
+// A marked request owes an echo or a CNP, as configured; a marked response owes a CNP. An echo
+// stays owed until an acknowledgement takes it along, and CNPs are cnp_interval apart.
+//
+// Pacing is a virtual clock: each packet moves the next one's earliest time by its own length at
+// the present rate. That time lags the present by catch_up at most, which bounds the burst of a
+// late driver. A packet at the link's rate never waits. state() advances a copy, so queries change
+// nothing.
 #include "nic-emulator/engine/congestion.h"
 
 #include <algorithm>

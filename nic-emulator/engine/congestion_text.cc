@@ -1,3 +1,8 @@
+// The link's rate is read first, because hpcc's values depend on it. Then the words apply from left
+// to right, and the last one for a parameter counts.
+//
+// A number lies between 0 and 1e12 and has no unit; each name of a parameter has its own. Unknown
+// words are refused before impossible combinations, which CongestionConfig::check() finds.
 #include "nic-emulator/engine/congestion_text.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// States: at the link's rate, without any timer; limited, from the first notification until
+// increases have reached the link's rate again. advance() runs three timers in the order of time:
+// alpha's, a deferred cut's, the rate's.
+//
+// Rates are whole bits a second, alpha and g fractions of 2^32, so equal inputs give equal states
+// on every machine.
+//
+// Bounds: the rate stays between min_bps and the link's. Parameters that would need more than
+// kMostSteps additive increases for a full recovery are refused.
 #include "nic-emulator/engine/dcqcn.h"
 
 #include <algorithm>

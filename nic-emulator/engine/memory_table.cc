@@ -1,3 +1,10 @@
+// Two tables: generated keys index an array of slots, chosen keys are looked up in a sorted one.
+// Each has at most max_regions regions. A slot's key begins at random and grows by a generation at
+// each use.
+//
+// A region that was unmapped or truncated is lost: its length becomes 0, so no address lies inside.
+// A protected page fails one access only. gather() and scatter() visit the pieces in order, and
+// earlier pieces stay copied if a later one fails.
 #include "nic-emulator/engine/memory_table.h"
 
 #include <algorithm>

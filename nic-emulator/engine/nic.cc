@@ -1,3 +1,12 @@
+// A packet passes four checks, each with a counter: well-formed, our address, ICRC, a queue pair of
+// that number. Then its queue pair handles it (queue_pair.h).
+//
+// After each change of a queue pair, refresh() updates three indexes: pairs that owe responses,
+// pairs with data, timers. transmit() takes responses first. Then pairs with data take turns, one
+// packet each. A deadline that moves later is corrected when its timer expires.
+//
+// Bounds: a small buffer ends transmit() after kTriesWithoutBuffer pairs. The configuration is
+// clamped: windows of at most 2^22 packets keep PSNs comparable.
 #include "nic-emulator/engine/nic.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The table adds slots until kRestingQps of them are free, or there are max_qps. Then it reuses the
+// slot that was free longest, with the next generation in the number. So packets for a destroyed
+// queue pair find no other one until the generations wrap.
 #include "nic-emulator/engine/qp_table.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A row of kTransitions holds for all services; attributes_of() removes those that a service lacks.
+// From any state RESET and ERR need no attribute and allow none. Reliable connections have no SQE.
+// An attribute that is neither required nor optional is refused, and so is a value out of range.
+// Nothing is changed here.
 #include "nic-emulator/engine/qp_transitions.h"
 
 #include <array>

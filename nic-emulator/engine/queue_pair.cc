@@ -1,3 +1,12 @@
+// modify() checks everything first: current state, transition, values. Only then it applies the
+// attributes and acts on the new state. A refused change changes nothing.
+//
+// A packet passes may_enter() (IBTA 9.6.1), congestion control, and then goes by its opcode to
+// responder or requester. A failure on either side enters ERR and flushes both queues. A failed
+// send of an unreliable queue pair enters SQE instead, which still receives.
+//
+// Sending alternates between requests and results for the peer, so neither starves. A CNP leaves
+// before the acknowledgement that is owed.
 #include "nic-emulator/engine/queue_pair.h"
 
 #include <array>

@@ -1,3 +1,12 @@
+// Posting, building and the two timers; requester_responses.cc handles answers. A packet requests
+// an acknowledgement if it is the last of its message, fills the window, or is an ack_every-th.
+//
+// After an ACK time-out one retry is spent, all is sent again from the oldest packet on, and one
+// packet probes until an answer comes. For 64 windows after that the cautious window holds, and
+// requests for acknowledgements are frequent. Makes with `lacks_caution` do neither.
+//
+// A request that can't be built fails when it is the oldest, so earlier ones complete first. SQD
+// lets begun messages end and begins none.
 #include "nic-emulator/engine/requester.h"
 
 #include <algorithm>

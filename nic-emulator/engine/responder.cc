@@ -1,3 +1,13 @@
+// SENDs and WRITEs, and everything owed; responder_results.cc has READs and atomics. A request is
+// next, behind a gap, or a duplicate, by its distance from the expected PSN.
+//
+// The next one passes, in this order: its place in the message, a receive if it takes one,
+// execution. Without a receive an RNR NAK is owed and the PSN stays. A refused request owes a fatal
+// NAK and fails the queue pair.
+//
+// One response is owed at a time. A newer one replaces it, but an ACK does not replace a NAK.
+// Packets behind a gap are dropped, or kept up to `keeps_behind_gap` of them; that buffer is
+// allocated at RTR.
 #include "nic-emulator/engine/responder.h"
 
 #include <algorithm>
