@@ -1,4 +1,10 @@
-// UCT component "mcast" with its one transport rc_mcast, registered when the library is loaded.
+// UCT component "mcast" with its one transport rc_mcast, registered when the library is loaded. Two
+// checks come first: libuct's class sizes equal those of uct_layout.h, and libucp reports the minor
+// version that this was built for. If one fails, a warning names the reason, and nothing is
+// registered.
+//
+// Connection managers and remote keys are unsupported. Without UCX_MCAST_DEVICES the component
+// shows no device, so UCP opens no interface on it.
 #include <dlfcn.h>
 #include <mcast/uct.h>
 

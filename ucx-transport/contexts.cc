@@ -1,3 +1,7 @@
+// A context is found by all settings, worker and device included. The search is linear, and the
+// lock is held while libmcast opens a device. Times in seconds become milliseconds, 1 at least; 0
+// and less mean libmcast's default. An MRP_PORT beyond 65535 is refused. No context ends before its
+// domain.
 #include "ucx-transport/contexts.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// join_group() takes the list of members (README.md). It refuses a list without this interface's
+// member, a list of more than 65,535, and a second endpoint. The first member of a longer list
+// leads the group; all others wait for REGISTER.
+//
+// Active messages are refused if their number or length is out of range. Before the group is active
+// a send returns UCS_ERR_NO_RESOURCE, and the caller repeats it or queues it by ep_pending_add().
+// Leaving destroys the group, cancels flushes, and runs callbacks of operations in flight.
 #include <array>
 #include <vector>
 

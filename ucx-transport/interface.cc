@@ -1,3 +1,9 @@
+// States of an interface: made, joined by its endpoint, active, failed or closed. progress() drives
+// libmcast, then runs queued requests in order until one is not done, then ends flushes. A failure
+// of the group is logged once; later flushes and checks return it.
+//
+// A handler may keep an eager buffer if its headroom fits into libmcast's; otherwise it gets none
+// and copies. The figures of query() for latency and bandwidth are constants, not measurements.
 #include "ucx-transport/interface.h"
 
 #include <mcast/query.h>

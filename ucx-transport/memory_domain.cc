@@ -1,3 +1,7 @@
+// mem_reg() only notes the range. mem_for() registers it with the context of the first operation
+// that uses it, and the handle belongs to that context for good. Host memory only. Packed keys,
+// attached memory and detection of memory types are unsupported. Each handle has a lock; libmcast
+// registers under it.
 #include "ucx-transport/memory_domain.h"
 
 #include <climits>

@@ -1,3 +1,6 @@
+// Operations are allocated only if none is idle, and freed when the interface closes. An operation
+// is idle again before its callback runs, so the callback may start the next one with it. Once the
+// interface is closing, operations end without a callback.
 #include "ucx-transport/operation.h"
 
 #include <new>

@@ -1,5 +1,7 @@
 // Multicast WRITE behind UCT's put calls. `remote_addr` is an offset in the region of number
-// `rkey`, as in mcast_region_publish(). No key needs to be packed or unpacked.
+// `rkey`, as in mcast_region_publish(). No key needs to be packed or unpacked. zcopy takes one
+// piece of the program's memory. bcopy packs into a bounce buffer, which is busy until the WRITE
+// ends; without a free one it returns UCS_ERR_NO_RESOURCE. A put without bytes sends nothing.
 #include <mcast/write.h>
 
 #include "ucx-transport/memory_domain.h"

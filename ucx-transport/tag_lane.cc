@@ -1,5 +1,7 @@
 // The bulk lane behind UCT's tag calls: users' buffers are posted to the group's queue pair as they
-// are.
+// are. The tag's low 32 bits travel as immediate data. Receives match in the order of posting, not
+// by tag. A receive whose tag does not fit completes with UCS_ERR_NO_MESSAGE. Immediate data of the
+// program, more than one piece, and cancelling a receive are refused.
 #include "ucx-transport/memory_domain.h"
 #include "ucx-transport/operation.h"
 
