@@ -1,3 +1,9 @@
+// receive() buffers one whole frame and less than kReadAtOnce bytes of the next; the kernel holds
+// the rest, so the peer is slowed down. next() checks a frame's length before its content is there.
+// flush() keeps what the other end does not take.
+//
+// Nothing here waits, except Endpoint::parse(): it resolves a name by getaddrinfo(3) and keeps the
+// first address.
 #include "replica/control/frame_socket.h"
 
 #include <netdb.h>

@@ -1,3 +1,9 @@
+// One function `fields` for each message names its fields in order, and serves encoding (Put) and
+// decoding (Get) alike. So both directions agree by construction.
+//
+// Decoding refuses unknown enumerators, lists beyond their limit, and bytes behind the message.
+// Tags cover the other end's nonce, so that a recorded greeting proves nothing. The word "welcome"
+// keeps a replica's tag from serving as a peer's.
 #include "replica/control/messages.h"
 
 #include "replica/control/fields.h"

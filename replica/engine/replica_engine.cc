@@ -1,3 +1,12 @@
+// A promise goes to the highest epoch. It closes the way for all earlier writers (kFence), ends the
+// former connection, and is saved before its answer. A promise to a lower epoch is refused.
+//
+// All other requests must come from the promised writer: another epoch is refused, an older
+// connection of the same writer gets no answer. Every answer follows what it reports: record,
+// marks, flush. A lost connection closes the way, too.
+//
+// A new disk has lost everything (Loss::kAll) until a configuration names this replica as complete.
+// docs/replica.md has the reasons.
 #include "replica/engine/replica_engine.h"
 
 #include <algorithm>

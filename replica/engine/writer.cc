@@ -1,3 +1,12 @@
+// A write's states: waiting for overlapping requests, marking its chunks, ready, posted to the
+// group, done, perhaps flushing, free. Reads and copies need no marks; flushes go to all replicas
+// at once. advance() moves every request as far as it can and is called after each event.
+//
+// A write is done when every member of the group has it, and is acknowledged once the configuration
+// is on record. Failed writes are posted again in their first order.
+//
+// Bounds: `depth` requests and one copy at a time. Timers ping replicas and evict silent ones. If
+// this program was stopped, their silence is forgiven, because their messages wait unread.
 #include "replica/engine/writer.h"
 
 #include <algorithm>

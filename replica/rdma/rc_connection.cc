@@ -1,3 +1,7 @@
+// The queue pair is made in INIT; connect() takes it to RTR and RTS in one call. Both ends take the
+// smaller path MTU. Every request is signaled, so completions count the free places. No receive is
+// ever posted: all operations are one-sided. A silent peer fails the connection after kRetries
+// time-outs.
 #include "replica/rdma/rc_connection.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,7 @@
+// open() makes libmcast's context, and on its device a completion channel and one queue of at most
+// kCompletions entries. A group without progress fails after kGroupTimeLimitMs, because the volume
+// finds the cause by its own pings. arm() takes waiting events away first, and requests one
+// notification at most.
 #include "replica/rdma/rdma_port.h"
 
 #include <algorithm>

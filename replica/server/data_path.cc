@@ -1,5 +1,8 @@
-// open() registers the replica's memory with a port, join() makes connection and group anew for one
-// writer's generation, and fence() ends both: after it no packet of that writer stores a byte.
+// open() registers the replica's memory with a port. join() makes connection and group anew for one
+// writer's generation. fence() ends both: after it no packet of that writer stores a byte. A port
+// that is down is replaced at the next open(). A join that fails halfway leaves neither group nor
+// connection. A device that stores by DMA is refused for a mapped file, as a flush would miss its
+// data.
 #include "replica/server/data_path.h"
 
 #include <mcast/senders.h>

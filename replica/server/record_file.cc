@@ -1,3 +1,10 @@
+// A slot: magic, length, sequence number, fields, marks, and the digest of all before. The slot's
+// number is the sequence number's lowest bit. open() takes the whole slot with the higher number,
+// but refuses the file if a slot can't be read: that one may be newer.
+//
+// Refused: a name beyond kLongestName, a record that another process has open (flock(2)), and one
+// whose slots do not fit its geometry. The file never grows: posix_fallocate(3) reserves both slots
+// first.
 #include "replica/server/record_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+// open() refuses a file of another size, one that another process serves (flock(2)), and for
+// kDirect one that is no multiple of kDirectBlock. It allocates missing blocks, maps the file or
+// reads it into own memory, and never changes a byte. flush() of a mapped file is msync(2) of all
+// of it; of a direct file it writes the given chunks. Both end with fdatasync(2).
 #include "replica/server/volume_file.h"
 
 #include <fcntl.h>

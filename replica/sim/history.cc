@@ -1,3 +1,7 @@
+// Values number the writes, so each one is unique. read() knows three errors. The value was never
+// written in that block, it is half of a write that no crash excuses, or a later one is known. A
+// read without error becomes a promise for later reads. Each loss, flush or renewal visits all
+// promises.
 #include "replica/sim/history.h"
 
 namespace cepheus::replica::sim {

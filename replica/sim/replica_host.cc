@@ -1,3 +1,10 @@
+// A replica under faults: the real ReplicaEngine over simulated memory, two disks (record, data)
+// and a NIC's view of membership. An action that saves waits for its disk; an answer is sent when
+// its content is durable.
+//
+// A crash may leave the block in progress half written. A host that crashes keeps only what reached
+// its disk; the kernel may have written any block back before. A crashed program starts again after
+// 1 to 60 ms, and not before its record's disk works.
 #include "replica/sim/world.h"
 
 namespace cepheus::replica::sim {

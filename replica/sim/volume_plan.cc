@@ -1,3 +1,7 @@
+// A seed gives the volume's shape and up to some twenty faults, most of them within 150 ms. Later
+// kinds of fault have generators of their own, so that adding one changes no other fault of a seed.
+// Plans that promise something, such as one hanging disk, remove the faults that would excuse its
+// failure. Time limits are a hundredth of the live ones.
 #include "replica/sim/volume_plan.h"
 
 #include <algorithm>

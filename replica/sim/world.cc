@@ -1,3 +1,10 @@
+// Faults come until kFaultsEnd. Then finish(): disks are mended, all requests of living writers
+// end, and one writer must serve. It reads every block and flushes, and all replicas become equal,
+// in memory and on disk.
+//
+// Messages keep their order on a link and take up to 3 ms. Cuts and pauses delay them; a closing
+// writer may lose its last ones. Bounds: a million events, and 5 s of virtual time for each step of
+// finish(). The first failure ends the seed.
 #include "replica/sim/world.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A writer under faults: the real Writer over simulated links, groups and copies. A group's WRITEs
+// pass one pipe for each replica, block by block. A replica outside the group stops its pipe, and
+// some time later the group fails.
+//
+// It checks each read against History. A request must not complete twice, a writer must not end
+// without a loss or a later claim. A writer that was stopped must not give up living replicas. A
+// crash keeps packets in flight for a short time.
 #include <functional>
 
 #include "replica/sim/world.h"

@@ -1,3 +1,10 @@
+// First, all replicas must be named and in sync. Then digests of chunks are compared, and those of
+// blocks in chunks that differ. Last, differing blocks are compared again. A block differs if
+// kLooksAlike comparisons in a row show the same contents, kBetweenLooks apart. One that changes
+// each time is busy.
+//
+// The exit status is 0 for equal, 1 for differing or behind, 2 for unknown. Nothing is written to a
+// replica. A request covers at most kAtOnce bytes.
 #include <algorithm>
 #include <iostream>
 #include <map>

@@ -1,3 +1,6 @@
+// Connecting: dial, challenge, hello, welcome. Connecting and each exchange may take kTimeLimit,
+// and signals do not shorten it. A refusal's text is printed only as wire::printable() shows it. An
+// unexpected frame, or a size other than requested, counts as another program or version.
 #include "replica/tools/observer.h"
 
 #include <poll.h>

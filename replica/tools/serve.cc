@@ -1,3 +1,10 @@
+// Start: create or open the record, compare it with the options, open the data, listen, serve. The
+// first step that fails ends the program, with exit status 2 if an option or a file is invalid,
+// else 1. The option --create makes files only if there is no record, and never touches data
+// without one.
+//
+// SIGINT and SIGTERM end it with status 0. SIGBUS, a page that the disk can't give, ends it at once
+// with a line on stderr. Limits: blocks of 512 to 65536 bytes, kMostChunks chunks.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>

@@ -1,3 +1,6 @@
+// Requests one status after the other, and continues after a failure. The exit status is 0 if all
+// answered, 2 for a wrong address or key file, else 1. People count replicas from 1; JSON and
+// messages count from 0. A status with missing fields is reported as of another version.
 #include <iostream>
 
 #include "replica/tools/commands.h"

@@ -1,3 +1,10 @@
+// States: kAway until the next dialling, kDialling, kGreeting, kWelcomed. Any failure leads to
+// kAway, for kAgain, or for kRefusedAgain once the replica has refused this writer. Dialling and
+// greeting together have kTimeLimit; a welcomed connection has none here, for the writer's pings do
+// that.
+//
+// A welcome counts only with a fitting tag and a sound geometry. Answers before it, and any other
+// frame after it, end the connection. Requests without a welcome are dropped.
 #include "replica/volume/replica_link.h"
 
 #include <poll.h>

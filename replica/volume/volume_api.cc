@@ -1,4 +1,7 @@
-// The C API of a volume's writer.
+// The C API of a volume's writer (cepheus/volume.h). It checks and copies the parameters, up to the
+// caller's struct_size, and passes requests on. Errors are negative errno values: -EINVAL for a
+// wrong parameter with a text that names it, -ENOMEM without memory. No exception leaves it.
+// Limits: kMostDepth requests at once, kMostReplicas replicas.
 #include <cepheus/volume.h>
 
 #include <algorithm>

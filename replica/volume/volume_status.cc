@@ -1,4 +1,6 @@
-// Status text of a volume's writer.
+// Status text of a volume's writer, for programs (JSON) and for people (failure()). Lost data are
+// listed as ranges of bytes, adjoining chunks joined; the text names the first eight, the JSON all.
+// A volume that has not ended has no failure. Bytes that are no UTF-8 are replaced.
 #include <nlohmann/json.hpp>
 
 #include "replica/volume/volume.h"
