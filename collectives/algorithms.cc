@@ -1,3 +1,9 @@
+// place() chooses once for the communicator's life: multicast among all ranks, or among the hosts'
+// leaders, or none. Only ranks that may be members have a Multicast. begin() reuses the same
+// objects for each broadcast.
+//
+// If multicast does not serve, a blocking broadcast takes the saved function, and a non-blocking
+// one goes down a tree.
 #include "collectives/algorithms.h"
 
 #include <utility>

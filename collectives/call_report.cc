@@ -1,3 +1,6 @@
+// The first counted call of a communicator tries to open the report, once. If that fails, nothing
+// is counted, and rank 0 logs the reason once in the process. Texts of ways are made once, so
+// counting allocates nothing. Times are kept only for calls that began while a recording was on.
 #include "collectives/call_report.h"
 
 #include <array>

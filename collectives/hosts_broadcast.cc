@@ -1,3 +1,9 @@
+// Each window takes the steps of its row in kPaths, from open() to close(). A step that fails loses
+// the window's data: later steps still run, and the ranks below get the error instead of the data.
+//
+// close() ends the broadcast if the leaders' group refused it or the ranks' calls differ. Any other
+// error is kept for the end, because other ranks need this one in the windows that follow. Memory:
+// one window, and one byte for the verdict.
 #include "collectives/hosts_broadcast.h"
 
 #include <algorithm>

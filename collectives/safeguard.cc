@@ -1,3 +1,9 @@
+// States: idle; gathering times from the ranks below; waiting for the plan from above. Each rank
+// merges the slowest times and sends them up, rank 0 judges, and the plan goes down the same tree.
+// An error of the host's messages ends this broadcast with it, and the next one begins anew.
+//
+// A time counts only if the broadcast took the chosen way; otherwise the whole comparison is void.
+// Size classes are kept for the communicator's life. Each change of a way is logged at level 1.
 #include "collectives/safeguard.h"
 
 #include "collectives/core/parameters.h"

@@ -1,3 +1,9 @@
+// The path is decided when the broadcast has its turn: multicast, or the other way. Multicast goes
+// unit by unit; at a switch-over all members take the tree for the rest. A blocking broadcast takes
+// the saved function if no unit has been multicast.
+//
+// The units of a broadcast are numbered even if the other way serves it, so all members keep
+// counting alike. An error of a unit ends the broadcast at once.
 #include "collectives/team_broadcast.h"
 
 #include <algorithm>

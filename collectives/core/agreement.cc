@@ -1,3 +1,10 @@
+// A group is whole, has failed, or is drained, and never goes back. path() follows from that, from
+// GONE and from the switch-over; no path is stored. Units grow, so each message is about an
+// earlier, the present or a later unit, and receive() tells these apart.
+//
+// A LACK that comes before the drain is deferred. One for a unit that this rank has not reached
+// needs no answer: its SWITCH_OVER will be that. Each use of `rules` is a rule that campaigns
+// switch off, to show that it is needed (core/rules.h).
 #include "collectives/core/agreement.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// judge() maps the finished plan and its times to the next plan. First comparisons double their
+// samples (continue_first). Then come a pause, in plans that report the present way alone (rest),
+// and the next comparison. A void report restarts the first comparisons, or leads to the next
+// pause.
+//
+// Bounds: a pause has at most kMost broadcasts. The plans in it double up to kCheckTime of
+// broadcasting. Equal reports give equal plans: there is no clock and no random number.
 #include "collectives/core/judge.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// One table serves both readers: Open MPI's MCA parameters and the preloaded library's environment.
+// take() keeps the former value if the new number is out of range. The fingerprint hashes the
+// shared settings (FNV-1a), so that ranks compare one number.
 #include "collectives/core/parameters.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,6 @@
+// A record is a line of words: the version, then the shared settings in their order. One with fewer
+// than three words is of mode off. Only the first difference is named, with the hosts of both
+// sides, at most four of each. Every rank finds the same rank to report it, without a message.
 #include "collectives/core/records.h"
 
 #include <algorithm>

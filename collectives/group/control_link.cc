@@ -1,3 +1,6 @@
+// One receive from any rank is posted again as soon as its message is taken. A message of another
+// length, in an error, or from outside the team is dropped. Sends are copies that the host frees
+// later (Messages::post), so a send never waits for its receiver.
 #include "collectives/group/control_link.h"
 
 namespace cepheus::coll {

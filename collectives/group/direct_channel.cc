@@ -1,3 +1,7 @@
+// Each operation of libmcast lies in the bytes of its Transfer, so nothing is allocated. The
+// immediate data is the tag: a receive that gets another tag ends as kMistaken. kFull means to call
+// again later; every other error is kFailed. Small messages stay in libmcast's buffers until
+// release().
 #include "collectives/group/direct_channel.h"
 
 #include <new>

@@ -1,3 +1,9 @@
+// Rank 0 gathers identities, compares settings and GPU runtimes, places the ranks, and sends the
+// places down the tree. If ranks differ in settings, or one has a GPU runtime that can't be
+// queried, no rank multicasts and the reason names a rank.
+//
+// All ranks get the same placement, or the point-to-point layer failed: then this rank has none. A
+// reason is cut at kReason bytes. The memory for messages is freed at the end.
 #include "collectives/group/host_discovery.h"
 
 #include <unistd.h>

@@ -1,3 +1,6 @@
+// test() looks at messages in the order of their start and stops at the first incomplete one.
+// forget() cancels receives and hands copied sends to Kept, where they wait for the host. Freeing a
+// request may destroy communicators, so free_completed() calls the host without its mutex.
 #include "collectives/group/messages.h"
 
 #include <algorithm>

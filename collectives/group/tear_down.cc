@@ -1,3 +1,6 @@
+// Each call of progress() goes on as far as messages allow; states never go back. LASTs that were
+// sent are counted, and each LAST_RECEIVED takes one off. A member's reports are received until its
+// kNoUnit. A message that can't be sent or received is not waited for: the job is coming down.
 #include "collectives/group/tear_down.h"
 
 #include "collectives/core/rules.h"

@@ -1,3 +1,9 @@
+// open(): the first call waits for the device. A later one starts a thread and waits kUsual for it,
+// so a silent fabric delays each try by 20 ms only. A port that is down is closed and opened anew
+// if no other group holds it. The device opens on a stack of its own (own_stack.h).
+//
+// progress() returns at once if another thread is at it, or if there is no group. The carrier is
+// chosen at the opening: libmcast directly, or UCX's rc_mcast, which then owns the context.
 #include "collectives/group/transport.h"
 
 #include <mcast/query.h>

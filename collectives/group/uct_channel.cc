@@ -1,3 +1,9 @@
+// The domain loads rc_mcast, sets all its variables so that the user's UCX_RC_MCAST_* don't count,
+// and opens a memory domain and a worker. A channel is one interface with one endpoint, whose
+// address is the list of members (ucx-transport/README.md).
+//
+// UCT's callback data lie in the bytes of a Transfer, so nothing is allocated for one. A tag that
+// differs ends a receive as kMistaken. Progress is the context's, not the worker's.
 #include "collectives/group/uct_channel.h"
 
 #include <dlfcn.h>

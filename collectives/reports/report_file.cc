@@ -1,3 +1,12 @@
+// A record's states: free, live, closed when its communicator is freed, folded with others of its
+// way and reason. The last kMostClosed closed ones keep their names. A choice is dropped instead of
+// folded.
+//
+// A fork makes the parent's file the parent's alone: each call compares the generation of forks,
+// and the child makes its own file. With a full file system, tries become rarer: at powers of two.
+//
+// Bounds: kMostReportBytes of file, kMostRecords ways and reasons of a communicator; calls beyond
+// are counted together. The lock is taken to make, free or time records, not to count.
 #include "collectives/reports/report_file.h"
 
 #include <pthread.h>

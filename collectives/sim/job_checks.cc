@@ -1,4 +1,10 @@
-// The invariants of a simulated job.
+// The invariants of a simulated job (simulated_job.h lists them). Each end of a call is checked for
+// its data, error, reason and memory. The end of the job is checked for paths, aborts, and what is
+// left behind.
+//
+// A death excuses errors and differing paths; a loss that the fabric knows of excuses one error.
+// Only a job without any fault must multicast every broadcast and allocate nothing in its second
+// half. The first failure is kept.
 #include <algorithm>
 
 #include "collectives/core/counters.h"

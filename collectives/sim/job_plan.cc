@@ -1,3 +1,6 @@
+// The order of random draws is part of a seed: a new draw goes to the end, or has a generator of
+// its own. Half of the jobs are short, so that the fault meets set-up or the first broadcasts. A
+// third has two ranks a host. Jobs have 2 to 6 ranks.
 #include "collectives/sim/job_plan.h"
 
 #include <random>

@@ -1,3 +1,9 @@
+// Each event is one of four at random: deliver a message, deliver a NIC's packet, end a
+// registration, let a rank go on. Virtual time grows by 1 ms an event. If nothing moves for long,
+// time jumps and watchdogs fire.
+//
+// A healthy job repeats its first half, in which all memory has been allocated. Bounds: kMostEvents
+// without the end of a call are a failure of liveness; an aborted job ends after kEventsToAbort.
 #include "collectives/sim/simulated_job.h"
 
 #include <algorithm>

@@ -1,5 +1,9 @@
 // The path comes from the Agreement at each call: multicast, wait for the drain, repair, the saved
-// function, or an error because the root has no copy.
+// function, or no copy at the root. A unit enters the Agreement at its first call and leaves it
+// when it is done or has failed. If the saved function serves it, the unit stays the current one.
+//
+// If the root has no copy, mode "require" ends the job. Otherwise this call ends in an error, and
+// the rank takes part in the rest.
 #include "collectives/units/operation.h"
 
 #include "collectives/core/parameters.h"
