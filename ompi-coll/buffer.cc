@@ -1,3 +1,9 @@
+// Contiguous memory is used as it is. All else goes through Open MPI's convertor, which is prepared
+// at the first call. Memory of a GPU counts as not contiguous, so the NIC never gets its address.
+//
+// Open MPI 4.1 packs and unpacks parts; what is left of a basic element waits for the next call.
+// For 5.0 a message is packed or unpacked by one call, and takes memory of its own size. Data must
+// come in order, but may come twice.
 #include "ompi-coll/buffer.h"
 
 #include <sys/uio.h>

@@ -1,4 +1,9 @@
-// collectives/host_mpi.h on Open MPI's internals.
+// collectives/host_mpi.h on Open MPI's internals. A request is Open MPI's own object, so nothing is
+// allocated for one. Messages go straight to the PML, on tags of the communicator's non-blocking
+// collectives. A notice runs inside Open MPI's progress, where it must not call MPI.
+//
+// abort_job() prints to standard error itself and never returns. Tags repeat after 2^30
+// collectives.
 #include "collectives/host_mpi.h"
 
 #include <unistd.h>

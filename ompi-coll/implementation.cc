@@ -1,3 +1,9 @@
+// The functions that component.cc finds in this library. Opening: check that Open MPI's structures
+// have the layout of the build, set up the log, warn of unknown parameters, publish this rank's
+// settings. If the layout differs, the component does not open, and Open MPI goes on without it.
+//
+// MPI_T performance variables (coll_cepheus_<name>) are the counters themselves; reading them takes
+// no lock. Closing ends background progress and the device.
 #include "ompi-coll/implementation.h"
 
 #include <algorithm>

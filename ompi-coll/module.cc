@@ -1,3 +1,11 @@
+// cepheus_comm_query() offers a module if the communicator is eligible and all its ranks have
+// published equal records. Enabling keeps the functions chosen before, and fails if one of them is
+// missing. They serve what multicast does not.
+//
+// A communicator ends by the deletion of an attribute, while messages still flow; each call checks
+// that the attribute is still there. An attribute of MPI_COMM_SELF ends all of them in
+// MPI_Finalize. Non-blocking and persistent broadcasts are left to Open MPI if its requests have
+// another layout.
 #include "ompi-coll/module.h"
 
 #include <new>

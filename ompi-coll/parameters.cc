@@ -1,3 +1,6 @@
+// Registers the settings with Open MPI in one loop; `mode` is read before (component.cc). A number
+// out of range is reported by rank 0, and the default holds. Unknown parameters are looked for in
+// the environment only, where mpirun puts those of its command line, too.
 #include "ompi-coll/parameters.h"
 
 #include <unistd.h>

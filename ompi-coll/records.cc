@@ -1,3 +1,7 @@
+// Records of this job's ranks are looked up once and kept; those of other jobs are looked up each
+// time. Equal texts are stored once. If a record differs, reporting_rank() chooses one rank, which
+// prints the first difference in the process at level 0 and later ones at level 1. In mode
+// "require" that rank ends the job.
 #include "ompi-coll/records.h"
 
 #include <atomic>

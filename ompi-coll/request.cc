@@ -1,3 +1,9 @@
+// A request has the memory for its broadcast, so start() allocates nothing but what packing needs.
+// States: inactive, active, complete; a persistent one becomes active again by MPI_Start. A
+// broadcast without bytes is complete at once.
+//
+// complete() may call back into MPI, and holds no lock. Refused: cancelling, and freeing a request
+// that is not complete. The communicator is held until the request is freed.
 #include "ompi-coll/request.h"
 
 #include <new>

@@ -1,3 +1,10 @@
+// The thread looks every 1 to 8 ms: less often while it finds nothing and no broadcast is in
+// flight. It leaves out a look if the program itself has looked since. A program that waits gives
+// its core away after kIdleLooks looks without work.
+//
+// end_thread() waits kEnd at most, then leaves the thread to itself: it may be stuck inside MPI. A
+// forked child has no such thread and waits for none. Without a thread, one line names the
+// consequence.
 #include "pmpi/background.h"
 
 #include <sched.h>

@@ -1,3 +1,10 @@
+// A type is contiguous here if its description shows that: predefined, or a duplicate or contiguous
+// row of such a type. All others, GPU memory, and any memory beside a GPU runtime are packed by
+// PMPI_Pack as a whole.
+//
+// Packed data takes memory of the message's size, once. MPI_BOTTOM becomes a type of our own with
+// another address. The caller passes at most INT_MAX elements and bytes. Data must come in order,
+// but may come twice.
 #include "pmpi/buffer.h"
 
 #include <algorithm>

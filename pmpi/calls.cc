@@ -1,3 +1,6 @@
+// Each function is the definition behind this library, or that of an MPI library which a plug-in
+// has loaded for itself. MPI's ABI is known by its version text; MPI 5's standard ABI is refused,
+// because its handles differ. If one function is missing, nothing is served.
 #include "pmpi/calls.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,10 @@
+// A communicator's object is an attribute, made at its first broadcast. It has a state only if it
+// is served: not for intercommunicators, ranks of several jobs, or fewer ranks than min_members.
+// Requests share the object, and the last owner destroys it.
+//
+// Messages go over one private communicator of all ranks. Each rank has a block of tags for each
+// communicator. MPI_COMM_WORLD's is known; others are exchanged by one MPI_Allgather at the first
+// broadcast. Without a block the MPI library serves, or mode "require" ends the job.
 #include "pmpi/communicator.h"
 
 #include <algorithm>

@@ -1,4 +1,9 @@
-// collectives/host_mpi.h on MPI's public functions.
+// collectives/host_mpi.h on MPI's public functions. A request is allocated here, and tested under
+// one mutex: progress() tests requests with a notice beside the thread that owns them. It tests
+// kMostTests at a time, and all in turn.
+//
+// Refused: messages beyond INT_MAX bytes, and messages before tags are exchanged. A canceled
+// receive has no sender. abort_job() gives the launcher a second to read its line.
 #include "collectives/host_mpi.h"
 
 #include <sys/ioctl.h>

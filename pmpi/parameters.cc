@@ -1,3 +1,6 @@
+// An unset or empty variable leaves the default. A setting with named choices takes these names
+// only. A number must be the whole text, without a unit or sign beyond its type's. Settings of Open
+// MPI alone are not read.
 #include "pmpi/parameters.h"
 
 #include <cctype>

@@ -1,3 +1,9 @@
+// MPI owns the generalized request and the broadcast owns its run; the last of both frees the
+// memory. The buffer goes first, when the broadcast is over, because MPICH forbids calls of MPI
+// while it frees a request. The datatype is held, since the program may free it at once.
+//
+// A thread that has called set_failure() gets a failure there; else MPI reports it to
+// MPI_COMM_WORLD. Cancelling is refused.
 #include "pmpi/request.h"
 
 #include <atomic>

@@ -1,3 +1,7 @@
+// One MPI_Allreduce of minima finds the first ranks with mode off and on, and whether all are able.
+// The settings' fingerprint is sent beside its complement, so that the maximum is a minimum, too.
+// The same call names the job by rank 0's process and time. If the call fails on a rank, that rank
+// is not served.
 #include "pmpi/verdict.h"
 
 #include <unistd.h>
