@@ -1,3 +1,10 @@
+// start() checks what only a live fabric can't do and takes the lock beside the socket. Then it
+// opens both sockets, builds the datapath, opens interfaces, and starts the control thread. The
+// first failure undoes all.
+//
+// run() is one loop: a round of the datapath, offenders, interfaces; without work, a wait by
+// WaitPolicy. Busy rounds look at descriptors every kRoundsBetweenEvents. Requests run on the
+// control thread and change the datapath by tasks. A reload takes effect as a whole or not at all.
 #include "switch-emulator/live/live_fabric.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,6 @@
+// Users are resolved once, when the fabric starts or reloads its topology. A text that is a number
+// is that user id, whether the user exists or not; any other text is looked up by getpwnam_r(3). A
+// failed look-up is an error of its own, not an absent user.
 #include "switch-emulator/live/control/access.h"
 
 #include <pwd.h>

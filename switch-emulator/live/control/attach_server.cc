@@ -1,3 +1,9 @@
+// A peer is pending until its first message, then a client of a host or a launcher with a
+// reservation. A client is watched by its socket and by its process (pidfd_open(2)), because forked
+// children may keep the socket. The port opens and closes as tasks on the datapath's thread.
+//
+// With kMaxPending silent peers, the user with most of them loses the longest silent one. Events
+// may be late: before a host or a reservation is refused, its owner's end is checked directly.
 #include "switch-emulator/live/control/attach_server.h"
 
 #include <poll.h>

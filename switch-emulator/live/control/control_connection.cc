@@ -1,3 +1,6 @@
+// read() stops at kMaxRequests bytes, and a peer whose line is longer than that is useless. write()
+// sends at most kSendAtOnce bytes before the other connections' turn. Only progress counts as
+// activity, so a peer that reads nothing runs into kTimeLimit.
 #include "switch-emulator/live/control/control_connection.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,6 @@
+// A request is an object with a kind. `link` refuses keys that it does not know; other kinds ignore
+// them. Numbers out of range are refused, but the rate of a recording is limited to 100 to
+// 1,000,000 packets a second. Nothing is looked up here: a name may be unknown to the fabric.
 #include "switch-emulator/live/control/control_request.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// serve() is one pass: drop peers without permission or progress, answer each connection's first
+// request and its repeats, drop slow readers. Permissions are checked at each pass, because a
+// reload may revoke them.
+//
+// A new connection beyond a limit closes the one that was idle longest: of the same user, else of
+// the user with most. An answer is shared by equal requests of one pass only.
 #include "switch-emulator/live/control/control_server.h"
 
 #include <algorithm>

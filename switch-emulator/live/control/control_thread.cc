@@ -1,3 +1,9 @@
+// A loop: wait, dispatch, expire silent peers, serve requests, rest. The thread has nice value
+// kNice and rests kRest times as long as it worked, up to kLongestRest: packets come first.
+//
+// At the end peers have kFlushTime to read their answers; then all sockets are closed here. The
+// destructor serves this thread's last tasks meanwhile. An exception ends the fabric: it is thrown
+// again on the datapath's thread.
 #include "switch-emulator/live/control/control_thread.h"
 
 #include <poll.h>

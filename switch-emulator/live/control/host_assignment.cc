@@ -1,3 +1,9 @@
+// A wanted text is compared with each host's name, address and "#index", and the first host that
+// fits is the answer. A taken or reserved host leads to any free one only if the client agrees
+// (or_any). "Any" means free and not reserved.
+//
+// A reservation by names is all or nothing, and names no host twice. By number it takes the first
+// free hosts; 0 takes all free ones, at least one.
 #include "switch-emulator/live/control/host_assignment.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Opening: check the interface, open the port, watch its descriptor, adopt its MTU, attach the
+// host. At the start a failure ends the fabric. Later it is reported once, and the next look tries
+// again. A missing interface is not opened in vain, since that takes the kernel milliseconds.
+//
+// Checks of an interface in use never detach it: doubts go to the operator, and to hosts that send
+// PROBE.
 #include "switch-emulator/live/control/interfaces.h"
 
 #include <net/if.h>

@@ -1,3 +1,6 @@
+// epoll(7) reports up to 64 descriptors at a time; the rest follows in the next wait. Each watch
+// has a generation in its event's data. So an event for a descriptor that was forgotten, and
+// perhaps reused since, runs no handler.
 #include "switch-emulator/live/control/poller.h"
 
 #include <cerrno>

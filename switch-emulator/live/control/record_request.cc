@@ -1,3 +1,6 @@
+// The first request begins a recording, each further one extends its lease and takes the sightings
+// so far. A request of another recorder is refused while the lease runs. If the datapath has ended
+// the recording meanwhile, the request begins a new one, unless it is the end.
 #include "switch-emulator/live/control/record_request.h"
 
 #include <nlohmann/json.hpp>

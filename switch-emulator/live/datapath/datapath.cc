@@ -1,3 +1,12 @@
+// Construction follows the topology: switches, links, queues, hosts. A round is poll(): free read
+// ring entries, links, the one-armed interface, hosts' rings, arrivals, timers, publish. A host
+// whose uplink is busy leaves its frames in its own ring.
+//
+// A client that ends is followed by the frames of its ring, and then the switch learns that the
+// port is down. Clients that break their ring's rules are listed once.
+//
+// Bounds: kFlightsPerRound arrivals a round; a batch of each ring. A backlog limit keeps frames out
+// of a link's queue that a pause could not stop any more.
 #include "switch-emulator/live/datapath/datapath.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// A datapath's cables: their names, their faults, and captures of their frames.
+// A datapath's cables: their names, their faults, and captures of their frames. A port is down for
+// its switch while either direction of its cable is cut, and each change is notified once. Without
+// a client, a host's port is down anyway. A capture that can't be opened fails the start.
 #include <filesystem>
 #include <system_error>
 

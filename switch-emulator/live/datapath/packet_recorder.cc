@@ -1,3 +1,9 @@
+// The ring has one writer and one reader, with release and acquire on its two counts. A full ring
+// loses the new sighting and counts it. The lease is one atomic number: either the writer ends it
+// or the reader extends it, and an ended one stays ended.
+//
+// Repeats are found in a table of kStreams slots by hash. A collision may miss a repeat. Time
+// stamps are taken when a sighting is stored.
 #include "switch-emulator/live/datapath/packet_recorder.h"
 
 #include <algorithm>

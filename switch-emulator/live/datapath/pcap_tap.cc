@@ -1,3 +1,6 @@
+// Frames pass libpcap's buffer, and are flushed after kMostUnflushed of them or when the fabric
+// rests. On the first error the capture ends: the file is cut behind its last whole frame, by its
+// descriptor, and `warn` gets the reason. Later frames are ignored. Source: pcap-savefile(5).
 #include "switch-emulator/live/datapath/pcap_tap.h"
 
 #include <pcap/pcap.h>

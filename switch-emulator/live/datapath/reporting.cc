@@ -1,3 +1,6 @@
+// A slice copies up to kPortsAtOnce ports, or groups up to a cost of kPathsAtOnce paths. So each
+// port or group is consistent in itself, while the packets between two slices appear in the later
+// one only. A group that ends between slices is left out. Names are constant and copied outside.
 #include "switch-emulator/live/datapath/reporting.h"
 
 #include <algorithm>

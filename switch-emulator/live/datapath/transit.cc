@@ -1,3 +1,9 @@
+// transmit() gets the frame's fate from the link: dropped, corrupt, once or twice, and when.
+// schedule() delivers at once, or stores the frame with a reference of its own. A frame beyond a
+// sender's share is dropped and counted.
+//
+// A corrupt frame gets memory of its own, with one bit flipped. If that bit makes it no frame any
+// more, it is dropped and counted.
 #include "switch-emulator/live/datapath/transit.h"
 
 namespace cepheus::live {

@@ -1,3 +1,6 @@
+// The client's end: connect, send one line, receive one line. Connecting and sending are limited by
+// SO_SNDTIMEO, receiving by a deadline kTimeLimit after the start. An answer has at most kMaxAnswer
+// bytes. Each failure is one line that names the socket and what to do.
 #include "switch-emulator/live/status/control_protocol.h"
 
 #include <poll.h>

@@ -1,3 +1,7 @@
+// Each number of the picture comes from the later snapshot, and rates from both. Counters that
+// shrank, or a fabric with another pid, have rate 0. A group's rate counts at the root of its tree,
+// and only if the earlier snapshot has the same id and epoch there. Loss is the worse of a cable's
+// directions.
 #include "switch-emulator/live/status/fabric_view.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A page is written in one pass, family by family: fabric, switches, states, ports, links, groups.
+// After the limit samples are only counted, so groups are omitted first. A family appears even
+// without samples. Names from outside pass printable(), and quotes and backslashes are escaped.
 #include "switch-emulator/live/status/metrics.h"
 
 #include <charconv>

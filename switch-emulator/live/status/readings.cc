@@ -1,3 +1,9 @@
+// The tables are built once, from three lists of lines (readings.def, counters.def,
+// port_counters.def). A help text that begins with "... " continues the one before. The function
+// that reads a value has no state, so a line is plain data.
+//
+// totals() adds each link once, although a trunk's link appears at both ends. Readings that are
+// part of their switch's reading of the same name are left out.
 #include "switch-emulator/live/status/readings.h"
 
 #include <map>

@@ -1,3 +1,9 @@
+// waited_for() follows the largest lag from the switch where the data enters, down the trunks, to
+// the hosts. Each switch is visited once, so a loop in the status ends.
+//
+// subtract() pairs switches and ports by position, groups by identifier and epoch. An object
+// without a counterpart keeps its counters, and so does a counter that has become smaller: the
+// fabric restarted.
 #include "switch-emulator/live/status/status.h"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 // A status as JSON. The fields of each object are listed once: a Writer and a Reader both go
-// through the list.
+// through the list. The Reader skips unknown keys and refuses missing ones. Counters that are 0 are
+// not written, and readings that are computed from other fields are neither written nor read. The
+// key "waiting_for" is written for other programs only.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>

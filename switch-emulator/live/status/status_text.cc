@@ -1,3 +1,9 @@
+// Three views: ports with their switch's counts, groups as trees, readings above 0 with their
+// places. A group appears once, seen from the switch where its data enters; its tree visits each
+// switch once.
+//
+// Names are made printable, and long lists show their first four. Colour marks what needs
+// attention: losses, lags, cut and dark links.
 #include <algorithm>
 #include <cstdio>
 #include <map>

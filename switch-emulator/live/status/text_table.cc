@@ -1,3 +1,6 @@
+// One pass over the cells finds the widths, a second one writes. Each UTF-8 character counts as one
+// column, so wide ones shift their row. Colour codes have no width, and spaces at the end of a line
+// are removed.
 #include "switch-emulator/live/status/text_table.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A trunk is listed by both of its switches; the n-th one between two switches is the n-th at
+// either end. Its state is the worse of both. Floors grow from switches with hosts upwards, one
+// floor a round; a switch that is joined to no host stays on floor 1. A group's cables are all
+// those that its tables use.
 #include "switch-emulator/live/status/topology_graph.h"
 
 #include <algorithm>

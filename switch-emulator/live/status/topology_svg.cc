@@ -1,5 +1,7 @@
 // A drawing of a fabric: floors from the hosts up, cables by kind and payload, a colour for each
-// group's tree.
+// group's tree. Positions are computed once, then everything is written in the order of its layers.
+// Names are escaped for XML. Bounds: kHostsInARow hosts in a row, kMostNamed groups in the legend;
+// colours repeat after six.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,6 @@
-// A fabric's switches and trees as text.
+// A fabric's switches and trees as text. Three or more names with consecutive numbers are written
+// as their ends: "h0..h7". A tree is walked from its root, each switch once. A number is read from
+// at most nine digits, so no name overflows it.
 #include <algorithm>
 #include <cctype>
 
