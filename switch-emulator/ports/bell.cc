@@ -1,3 +1,6 @@
+// create() rings a few times without a waiter and takes the shortest as the cost of a ring here. A
+// ring is slow beyond kSlowByUnheard times that, and beyond kLeastSlow in any case. A slow ring by
+// the wall clock only raises suspicion; the next one is measured by this thread's own time.
 #include "switch-emulator/ports/bell.h"
 
 #include <sys/epoll.h>

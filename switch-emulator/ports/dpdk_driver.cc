@@ -1,3 +1,11 @@
+// Opening begins so: check slot sizes, start DPDK once in the process, find the device, choose its
+// MTU. Then it maps the payload pool, isolates the device, sets up queues and adds the rule for
+// groups. Any failure refuses the interface with the step's name. DPDK binds the thread to a core;
+// that is undone.
+//
+// A copy in pieces holds a reference to its payload until the device has sent it. kBurst frames
+// wait at most; then send() returns kDropEgressFull. Virtual devices are removed at the end; a
+// device of the bus is closed for good.
 #include "switch-emulator/ports/dpdk_driver.h"
 
 #include <pthread.h>

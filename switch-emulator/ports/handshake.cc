@@ -1,3 +1,10 @@
+// Messages are fixed structures, or a head and a text. Texts that are longer than their field are
+// cut. Decoding checks size, magic, version and kind; texts are bounded by their field, and no
+// other value is trusted here.
+//
+// A received datagram has at most kMaxMessage bytes and kGrantedFds descriptors; a longer one
+// counts as empty. peer_process() uses SO_PEERPIDFD, or pidfd_open(2) on kernels before 6.5, which
+// may find a successor of the same pid.
 #include "switch-emulator/ports/handshake.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,11 @@
+// Attaching: connect, send the request, wait for the answer, map segment and pools, watch the
+// socket's end. An answer "again" is repeated every 5 ms. A fabric that visibly runs gets
+// busy_timeout, any other timeout.
+//
+// Values from the fabric are checked before use: geometry, lengths, offsets, slot numbers. Wrong
+// ones are counted and skipped. The rings carry frames without a system call; only a sleeping
+// switch is rung. Payload slots are used again last in, first out, while their memory is in a
+// cache.
 #include "switch-emulator/ports/host_port.h"
 
 #include <poll.h>

@@ -1,3 +1,7 @@
+// Each check reads files under /sys, one ioctl or one netlink answer, and works without privilege.
+// Only switching merging off needs CAP_NET_ADMIN; without it the check is doubtful. A RoCE device
+// also counts if it serves an interface below this one (VLAN, bond, macvlan). What can't be read
+// counts as good.
 #include "switch-emulator/ports/interface_check.h"
 
 #include <linux/rtnetlink.h>

@@ -1,3 +1,7 @@
+// find() is two questions to the kernel: RTM_GETROUTE for the interface and the gateway,
+// RTM_GETNEIGH for the MAC address. A route by another interface is an error that names the remedy.
+// forwards() reads the interface's forwarding setting first, then looks up kSampledAddresses of the
+// block. Sources: rtnetlink(7), RFC 1122.
 #include "switch-emulator/ports/next_hops.h"
 
 #include <arpa/inet.h>

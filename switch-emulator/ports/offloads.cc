@@ -1,3 +1,7 @@
+// The constructor reads the names of all features once, and a name's place is its bit
+// (ETHTOOL_GSTRINGS). set() changes one bit and reads it back, since hardware may refuse without an
+// error. An interface without names knows no feature: is_on() is false, and switching one off
+// succeeds.
 #include "switch-emulator/ports/offloads.h"
 
 #include <linux/ethtool.h>

@@ -1,3 +1,10 @@
+// Arriving frames are assigned by their source address. Frames for no group, from an unknown host
+// or a wrong MAC address, or without space are dropped, each by its counter. Payloads are copied
+// into the pool once.
+//
+// A copy that the ring refuses is offered once more after a kick, and then waits in `outgoing_`, at
+// most kMostOutgoing of them. While that queue or the ring fills, copies are marked (ECN). open()
+// undoes its steps if a later one fails.
 #include "switch-emulator/ports/one_armed_interface.h"
 
 #include <unistd.h>

@@ -1,3 +1,7 @@
+// The next hop is read from the kernel at most once in kBelieved, or in kBetweenQuestions while it
+// is unknown. Until then frames for the host are dropped and counted, and the kernel is made to
+// resolve it. Closing drops the waiting frames. The bound MAC address is forgotten when the port
+// opens again.
 #include "switch-emulator/ports/one_armed_port.h"
 
 #include "switch-emulator/ports/one_armed_interface.h"

@@ -1,3 +1,10 @@
+// Opening: a socket that receives nothing, the rings, the binding, then frames. A slot has room for
+// the largest frame, rounded up to a power of two. All frames of one kick() get one priority, so a
+// change of priority kicks first.
+//
+// On an interface that is down, frames not taken are taken back and counted. fill() finds the
+// oldest queued frame by bisection, because the kernel sends in order. Bounds: kReceiveSlots and
+// kSendSlots. Sources: packet(7), RFC 2474.
 #include "switch-emulator/ports/packet_socket.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,10 @@
+// A reference is the pool's number, its area and the slot in one word, so hold and drop are one
+// array access. A slot without references goes back to its area's owner, or to the switch's own
+// list. A pool without clients and references is freed by another thread, as that takes
+// milliseconds.
+//
+// accept() takes an offset only within one slot of the client's own area that nobody holds. Bounds:
+// kMaxUsers pools and a private one; kMaxSlots slots of a pool.
 #include "switch-emulator/ports/payload_pool.h"
 
 #include <bit>

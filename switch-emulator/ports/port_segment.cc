@@ -1,3 +1,7 @@
+// Reading a descriptor checks lengths and states, and copies it first: the other process may change
+// it meanwhile. Writing one copies only the frame's bytes and clears the rest without a branch on
+// its length. map() refuses an impossible number of slots; the mapping itself checks seals and
+// size.
 #include "switch-emulator/ports/port_segment.h"
 
 #include <bit>

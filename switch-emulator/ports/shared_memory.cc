@@ -1,3 +1,6 @@
+// A file is created, sized, and then sealed, so its size never changes (memfd_create(2),
+// F_ADD_SEALS). map() refuses an unsealed or too small one before it maps anything. isolate() maps
+// private zeros over the same addresses, so pointers stay valid in a forked child.
 #include "switch-emulator/ports/shared_memory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,10 @@
+// receive() takes a descriptor, checks it, and takes the first reference to its slot. A bad one is
+// counted and skipped, kBadDescriptorsAtOnce of them in one call. deliver() needs a ring entry
+// within the sender's share, and a slot within this port's share; otherwise the frame is dropped
+// and counted.
+//
+// flush() publishes and rings at most once. close() drops all references of the ring and rings the
+// client, which finds its socket closed. Nothing is allocated per frame.
 #include "switch-emulator/ports/switch_port.h"
 
 #include <sys/eventfd.h>

@@ -1,3 +1,9 @@
+// A received frame is one of three: ARP, which is answered here; a frame for the switch; or
+// foreign. At most kForeignFramesAtOnce of those that go no further are read in one call.
+//
+// The host's MAC address is unknown until its first ARP packet. Until then frames for it are
+// dropped and counted, and a probe (RFC 5227) is sent each kBetweenQuestions. A full ring is kicked
+// once, then the frame is dropped. If the ring fills, copies are marked (ECN).
 #include "switch-emulator/ports/wire_port.h"
 
 #include <unistd.h>
