@@ -1,3 +1,6 @@
+// The checks: cores, each interface of the topology once (interface_check.h), and for a one-armed
+// box the kernel's routes. The report is usable unless one check finds it unusable. Offloads are
+// left as they are. An interface that does not exist is one finding of its own.
 #include "switch-emulator/tools/box_check.h"
 
 #include <nlohmann/json.hpp>

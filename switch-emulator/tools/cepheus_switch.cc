@@ -1,5 +1,10 @@
 // cepheus-switch: an emulated fabric of Cepheus switches, to which user-space NICs attach over
-// shared memory.
+// shared memory. Options become a topology, the fabric starts, --ready-fd and systemd get their
+// message, and run() serves until a signal. The option --check prints its report and serves
+// nothing.
+//
+// Exit status: 0 ended on request or usable, 1 could not serve, 2 wrong usage or topology. Errors
+// and warnings are made printable, since they may quote a file.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <systemd/sd-daemon.h>

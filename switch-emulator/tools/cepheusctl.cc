@@ -1,4 +1,9 @@
-// cepheusctl: shows a running fabric and turns its links' faults on and off.
+// cepheusctl: shows a running fabric and turns its links' faults on and off. Each subcommand sets a
+// function that makes a text, or one that does all by itself. The option --watch repeats the former
+// until a signal or a failure.
+//
+// Exit status: 0 done, 1 the fabric refused or did not answer, 2 wrong usage. Colour only on a
+// terminal and without NO_COLOR. JSON of a status is passed on as the fabric sent it.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

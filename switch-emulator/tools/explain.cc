@@ -1,3 +1,9 @@
+// Reports are grouped by job, then communicator (name and size), then way and reason. Of a way the
+// lowest rank's calls are shown, with the spread over all. Freed communicators share one row at the
+// end. Files that are no reports are skipped, and old ones are deleted on the way.
+//
+// Communicators of one name and size are merged: their times are means by comparisons. Without a
+// launcher's name each report is a job of its own.
 #include "switch-emulator/tools/explain.h"
 
 #include <fcntl.h>

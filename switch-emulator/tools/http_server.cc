@@ -1,3 +1,10 @@
+// cpp-httplib with three parts of our own: a bounded queue, a stream with time limits for whole
+// requests, a socket that no process shares. Silent connections wait in the kernel
+// (TCP_DEFER_ACCEPT), up to kSilentConnections.
+//
+// Bounds are HttpLimits: workers, waiting connections, requests of a connection, bytes and time of
+// a request. The process has nice value kNiceness. SIGINT and SIGTERM are waited for with
+// sigwait(3), so no handler runs.
 #include "switch-emulator/tools/http_server.h"
 
 #include <httplib.h>

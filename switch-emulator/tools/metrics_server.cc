@@ -1,3 +1,6 @@
+// A page is made at most once in kFresh and shared by all requests meanwhile; requests wait for it
+// under one lock. There are many workers, since each slow reader occupies one for its time limit.
+// "/" names the page's path; anything else is not found.
 #include "switch-emulator/tools/metrics_server.h"
 
 #include <httplib.h>

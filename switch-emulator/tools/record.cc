@@ -1,3 +1,10 @@
+// Every kBetweenLooks: extend the programs' lease, read their rings of calls, request the fabric's
+// packets. All goes into one timeline file. A call appears at its host's row if its program's
+// address is known, else at a row of its own.
+//
+// The file is created only after the fabric has answered, and is always finished, even if the
+// fabric ends. Counts of lost records are part of it. Calls that began earlier are left out. Rings
+// of ended programs are deleted after kForOthers.
 #include "switch-emulator/tools/record.h"
 
 #include <unistd.h>

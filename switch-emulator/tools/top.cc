@@ -1,3 +1,7 @@
+// A loop: draw, wait for keys, signals or the time of the next view, look. The terminal is in raw
+// mode on its alternate screen, and its state is restored on every return. SIGINT, SIGTERM and
+// SIGHUP end it as "q" does; SIGWINCH draws anew. A pause keeps the view while looks go on. The
+// first error of a look ends it.
 #include "switch-emulator/tools/top.h"
 
 #include <poll.h>

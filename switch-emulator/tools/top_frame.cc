@@ -1,3 +1,7 @@
+// Rows are divided: groups and drops get at most three tenths each, links most of the rest, other
+// readings what is left. A section that does not fit ends in "and N more". With fewer than
+// kLeastRows rows only header and footer appear. Each line is cut at the screen's width, by
+// characters. Nothing is kept between frames.
 #include "switch-emulator/tools/top_frame.h"
 
 #include <algorithm>

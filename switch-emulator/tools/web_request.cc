@@ -1,3 +1,7 @@
+// Reading needs the token, if there is one; without one the Host header must name this machine,
+// which defeats DNS rebinding. Changing needs --control, the token, and a JSON body of kMostBody
+// bytes at most, which forms of other pages can't send. Only known keys are passed on. Tokens are
+// compared in constant time.
 #include "switch-emulator/tools/web_request.h"
 
 namespace cepheus::tools {

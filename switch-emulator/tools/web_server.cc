@@ -1,3 +1,10 @@
+// FabricWatcher has one thread, which requests a view every kBetweenViews while there are readers.
+// Readers of events wait for the next view and share its text. kMostReaders of them may be
+// connected; further ones are refused with 503.
+//
+// Every answer has headers that forbid foreign resources and frames. Errors: 403 without
+// permission, 400 for a wrong body, 409 if the fabric refuses. The fabric itself kills a process,
+// as this one may have more rights.
 #include "switch-emulator/tools/web_server.h"
 
 #include <httplib.h>
