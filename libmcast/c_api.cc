@@ -1,5 +1,7 @@
-// <mcast/mcast.h> and its small neighbours: checks handles, takes the lock, turns outcomes into
-// statuses; lets no exception through.
+// <mcast/mcast.h> and its small neighbours: checks arguments, takes the context's lock, turns
+// outcomes into statuses; lets no exception through. Each failure also sets mcast_last_error(). An
+// eager send copies or packs into a send buffer of the lane; without a free one it returns
+// MCAST_ERR_AGAIN. In the child of a fork() contexts and memory are forgotten, not destroyed.
 #include <mcast/recovery.h>
 #include <mcast/senders.h>
 #include <mcast/verbs.h>

@@ -1,3 +1,9 @@
+// reserve() looks for entries in the existing queues, in their order. Otherwise it makes a queue
+// without the state lock, for kUsualReservations or the request if that is larger. Queues live as
+// long as the context.
+//
+// poll() begins at another queue than the last call ended with, so a busy one does not starve the
+// others. arm() fetches old events first, and requests one event of each queue at most.
 #include "libmcast/completion_queues.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// progress(): batches of completions and their callbacks, kMaxBatches at most; then PSNs that are
+// due to be synchronised. In its turn, or while a group is being registered, it also serves the
+// control channel and device events. Callbacks run under the progress lock alone.
+//
+// destroy_group(): close the group, wait for its slow calls, and take it out under both locks. Its
+// queue pair ends without locks, and then canceled operations are called back.
+//
+// A device event fails all groups that it reaches. The destructor waits kUnregisterTimeLimit at
+// most. Without a thread for keep-alive, progress() alone refreshes the groups.
 #include "libmcast/context.h"
 
 #include <algorithm>

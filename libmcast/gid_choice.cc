@@ -1,3 +1,7 @@
+// Routes are looked up to the first address behind the base of the groups' block: once freely, and
+// once from each GID's address. The first fitting GID is taken, unless a later one is the kernel's
+// preferred source. Nothing is kept or changed. Each error is one line with the command that mends
+// it.
 #include "libmcast/gid_choice.h"
 
 #include "support/routing/kernel_route.h"

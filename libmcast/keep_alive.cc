@@ -1,3 +1,7 @@
+// States: no thread; running; ended by itself and not joined yet. start() during a run only notes
+// that the work is wanted again; a thread that has ended is joined and started anew. A rest lasts
+// kLongestSleep at most, because a deadline may be set meanwhile. Work that throws is repeated
+// after kTryAgain.
 #include "libmcast/keep_alive.h"
 
 #include <algorithm>

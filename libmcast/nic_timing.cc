@@ -1,3 +1,6 @@
+// A device is Soft-RoCE if sysfs names the interface below it, irdma by Intel's vendor number, and
+// otherwise hardware. Emulated NICs do not come here. contradiction() reports one contradiction,
+// first that of the link outage, with the value that would be right.
 #include "libmcast/nic_timing.h"
 
 #include <filesystem>

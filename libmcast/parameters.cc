@@ -1,3 +1,10 @@
+// Each struct is read up to the caller's size, checked field by field, and converted; 0 and null
+// mean the default. The first wrong field is the error, with its name and range. The fabric's key
+// is read here, from key_file or $CEPHEUS_KEY_FILE.
+//
+// Combinations are refused that no group could have: regions on eager lanes, per_request with
+// same_key, sender groups with either. Limits: kMaxDepth requests of a kind, kMostOutage
+// milliseconds.
 #include "libmcast/parameters.h"
 
 #include <mcast/senders.h>

@@ -1,3 +1,9 @@
+// Memory is registered without the lock, then published under it. A number is free, published, or
+// revoked. Revoked memory stays registered until the switch has confirmed; with same_key there is
+// no publication, so it may go at once.
+//
+// Refused: regions of a group that announces its WRITEs, a number in use, more than kMaxRegions, a
+// part of closed memory or of another context's.
 #include "libmcast/published_regions.h"
 
 namespace cepheus::mcast {

@@ -1,3 +1,10 @@
+// States: INIT after create(); RTR and RTS in connect(); ERR in halt(), where a marker completes
+// last; RESET, INIT, RTR and RTS in synchronise(). stop() is ERR for good. RNR retries are
+// unlimited, as a member may post late; other retries are kRetries. READs and atomics are disabled.
+//
+// A refused change names the queue pair and the state; a time-out adds the way to the neighbour. A
+// request has one piece, and posting allocates nothing. Each request completes, except an
+// announcement, which completes only if it fails.
 #include "libmcast/queue_pair.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,6 @@
+// open() finds the library's functions by dlsym(3). If one is missing, or the device is not the
+// emulated NIC's, the result is null. The socket takes datagrams of the registration port only, and
+// sends with the groups' DSCP, without ECN. No call blocks.
 #include "libmcast/roce_channel.h"
 
 #include <dlfcn.h>

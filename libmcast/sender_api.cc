@@ -1,4 +1,6 @@
-// <mcast/senders.h>, and with it how any group gets its leader.
+// <mcast/senders.h>, and with it how any group gets its leader. Records are converted between
+// network byte order and the engine's types. An array that is too short is refused, and `count` is
+// then the number of regions. Addresses and keys are not checked here.
 #include <mcast/senders.h>
 
 #include <utility>

@@ -1,3 +1,6 @@
+// One thread makes the calls in their order, without the lock. It starts with the first call, waits
+// kIdle for another one, and ends. The destructor waits for all calls, queued ones included. If the
+// system gives no thread, add() keeps nothing and returns false.
 #include "libmcast/slow_calls.h"
 
 #include <system_error>

@@ -1,4 +1,7 @@
-// <mcast/write.h>: memory that others may write to, and WRITEs into it.
+// <mcast/write.h>: memory that others may write to, and WRITEs into it. Publishing has three steps:
+// check under the lock, register without it, publish under it. Another thread may take the number
+// in between; the last step refuses that. Memory that a revocation sets free is deregistered
+// without the lock. A part outside its target or its memory is refused.
 #include <mcast/write.h>
 
 #include <utility>
