@@ -1,3 +1,6 @@
+// The search begins at a random address and goes upwards, around the end of the pool. A block's
+// first and last address are never used, except in blocks of one or two. Each further use of an
+// address raises its epoch; so every address that was ever used keeps its entry.
 #include "controller/mcst_allocator.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// CONNECT is acted upon in kRegistered only; without a path MTU it is ignored. UNREGISTER is
+// confirmed in every state but kWaiting, for the leader may have missed an earlier CONFIRM. REJECT
+// ends the membership only if it names nobody and does not come from the leader: then the member's
+// switch has no table.
+//
+// After the end a REGISTER of another group is refused with "not member", and a late duplicate gets
+// no answer. A member that failed repeats its REJECT until the leader answers or Repeats().leave is
+// used up.
 #include "controller/membership.h"
 
 #include <algorithm>

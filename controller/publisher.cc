@@ -1,3 +1,6 @@
+// Each change takes the next number and starts PUBLISH anew; only the CONFIRM of the newest number
+// stops it. With kMostUnconfirmed numbers under way a change takes none: it gets its number when
+// the newest one is confirmed.
 #include "controller/publisher.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// While the queue pair is being connected, shares of the newest attempt are added up, and
+// connected() answers them all at once. An INSTALL without a share and without the flag "fresh"
+// makes the group active. After the end each INSTALL is refused.
+//
+// Ignored: an older epoch, and a REMOVE of the fabric (share 0) while the sender's INSTALLs are
+// younger than sender_lives_. A receiver without a group accepts a REMOVE that names it.
 #include "controller/receiver_membership.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Setting a group up, to its activation or failure; registration_in_operation.cc has what follows.
+// A step ends when all have confirmed it; a repeat names only the members that have not. Meanwhile
+// REFRESH keeps tables whose members have all confirmed.
+//
+// Hosts speak for themselves: a CONFIRM's other names are skipped, and a REJECT with another name
+// is dropped. Bounds: 2 to kMaxMembers members, one for each host. Switches that change the source
+// by different methods fail the group. So do `timeout` and `silence`.
 #include "controller/registration.h"
 
 #include <algorithm>

@@ -1,4 +1,11 @@
-// The registration of a group in operation: complaints, late members, evictions, its end.
+// The registration of a group in operation: complaints, late members, evictions, its end. QUERYs
+// are request_again apart. They go on while a member is suspected, or is late and others wait for
+// it. A lost source that owes packets fails the group; any other lost member is evicted, unless a
+// loss ends the group.
+//
+// A changed window is spread with REFRESH. A path MTU that falls before the group is active fails
+// it. UNREGISTER is repeated until all have confirmed or its repeats are used up; after a failure
+// each member gets GIVE_UP, too.
 #include <algorithm>
 #include <cassert>
 

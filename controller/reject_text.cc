@@ -1,3 +1,6 @@
+// A text is the refusing host, what it refused, the reason, and the remedy. Lists name kShown
+// members and count the rest. A reason of a newer version is shown by its number. Only a malformed
+// registration is kInvalid; every other reason is kRefused.
 #include "controller/reject_text.h"
 
 #include <cstdio>

@@ -1,3 +1,10 @@
+// The last kAttemptsKept attempts are kept. Where no attempt comes through whole, kAttemptsThatDo
+// of them suffice, if every receiver has answered one. Answers of an older epoch are ignored, but
+// not its REPORTs.
+//
+// In operation "no route" counts as silence, and "not member" as a loss. An eviction numbers
+// receivers and regions anew and raises the epoch; the last receiver's loss fails the group. QUERYs
+// continue while a receiver is suspected. Source: MC-RDMA III-A, IV-A.
 #include "controller/sender_registration.h"
 
 #include <algorithm>

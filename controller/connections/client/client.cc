@@ -1,3 +1,7 @@
+// Messages are queued and sent as far as the daemon reads; beyond kMostUnsent bytes send() refuses.
+// next() sends what is left, returns the next whole message, and reads kReadAtOnce bytes at a time.
+// A refusal is an error with the daemon's reason. A lost connection is reported by next() only,
+// after the messages that came before.
 #include "controller/connections/client/client.h"
 
 #include <poll.h>

@@ -1,4 +1,7 @@
-// The C API over Client: no exception crosses it.
+// The C API over Client: no exception crosses it. Texts, members and data of an event belong to the
+// client until the next event. Events that programs don't know are skipped. The last error is a
+// fixed text of each thread. Refused before anything is sent: a service's name out of form, no host
+// or more than 16, more than 4096 bytes of data.
 #include <cepheus/connections.h>
 
 #include <array>

@@ -1,3 +1,6 @@
+// A text with the prefix "unix:" is a path; any other is divided at its last colon. dial() resolves
+// and connects without blocking, and TCP sockets send without delay. The function that gives up
+// closes the socket, so the callback comes with an error.
 #include "controller/connections/daemon/address.h"
 
 #include <sys/un.h>

@@ -1,3 +1,10 @@
+// One thread accepts programs and peers, passes their frames to the broker, and performs its
+// actions in the order of Actions. A program is counted by its user, then greeted; a wrong first
+// message ends it. Texts for programs are made printable.
+//
+// Listening refuses a path that another process serves, and replaces a socket that was left over.
+// Without free descriptors accepting pauses for kAcceptAgain. A program whose user the kernel does
+// not name is refused. At the end the sockets close and their paths are removed.
 #include "controller/connections/daemon/daemon.h"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,7 @@
+// States: reading a length, reading its body; finishing, until the last bytes are out; ended. The
+// last two hold no handlers, because these may hold their owner. A frame without bytes or beyond
+// the limit ends the stream. So do more than kMostUnsent unread bytes, in a later turn and never
+// within send(). A write to a closed end is ignored: its reason may still be there to read.
 #include "controller/connections/daemon/frame_stream.h"
 
 #include <cerrno>

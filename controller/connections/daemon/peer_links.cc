@@ -1,3 +1,10 @@
+// States of a link: being dialled, greeting, ready. An accepted one gets its number from the broker
+// when it is ready. Each failure ends in lose(), which reports it to the broker once. One timer
+// watches all links: silence ends a link, and PINGs leave often enough for the other end's time
+// limit.
+//
+// Bounds: kMostStrangers links without a HELLO, of which the oldest goes; one warning each
+// kBetweenWarnings, with the number of those left out.
 #include "controller/connections/daemon/peer_links.h"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,10 @@
+// Programs, links and timers; broker_sender.cc and broker_receiver.cc have the steps of
+// connections. A link's direction decides which messages it may bring; any other one hangs it up. A
+// program or a link that goes ends each of its connections; a link is removed first, so that
+// nothing is sent to it.
+//
+// Timers: connections without an outcome, and dialled links without connections (kIdleLink).
+// check_consistent() compares every table with the others.
 #include "controller/connections/engine/broker.h"
 
 #include <algorithm>

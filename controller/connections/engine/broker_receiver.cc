@@ -1,4 +1,10 @@
-// The receivers' side of connections: services, offers and established connections.
+// The receivers' side of connections: services, offers and established connections. An offer goes
+// to the program that listens for its service; it waits for the answer, and then for the sender's
+// outcome. Messages that cross each other are counted and ignored.
+//
+// Refused, each with a counter: an unknown service, one that another program has, and more
+// services, offers or connections than their bounds allow. A repeated number or a foreign host
+// address hangs up the link.
 #include "controller/connections/engine/broker.h"
 
 namespace cepheus::connections {

@@ -1,4 +1,9 @@
-// The sender's side of connections: offers, answers, and the one outcome.
+// The sender's side of connections: offers, answers, and the one outcome. connect() checks hosts,
+// the program's connections, the links of program, user and host, and takes a virtual QPN; only
+// then it makes a connection. A receiver's branch is dialling, offered, accepted or left.
+//
+// Until all have accepted, the first refusal, loss or time-out fails the connection for all. Later
+// a receiver that leaves is only reported.
 #include <algorithm>
 #include <set>
 

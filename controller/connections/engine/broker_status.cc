@@ -1,4 +1,6 @@
-// The data of cepheus-cmd status.
+// The data of cepheus-cmd status: services, connections of both sides, peers, counters of refusals.
+// A list has at most kMostShown entries, and left_off counts the rest, so that the answer stays a
+// frame of bounded size. Nothing changes by it.
 #include <nlohmann/json.hpp>
 
 #include "controller/connections/engine/broker.h"

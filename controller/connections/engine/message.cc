@@ -1,3 +1,6 @@
+// kFields has the fields of each type; parse() and emit() go through its bits in one order. parse()
+// refuses unknown types, numbers out of range, texts and lists beyond their bounds, and bytes
+// behind the message. emit() truncates long texts; more data or members than allowed are a bug.
 #include "controller/connections/engine/message.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// States: no HELLO yet; can_send() after the other's HELLO; is_ready() after its READY. Before
+// HELLO open() takes only that and a REFUSAL, and between the two only READY and a REFUSAL, which
+// may lack a tag. A HELLO is refused for its version, its hosts, a key on one end only, or a time
+// limit below kLeastTimeLimitMs. Tags are compared in constant time.
 #include "controller/connections/engine/peer_session.h"
 
 #include <openssl/crypto.h>
