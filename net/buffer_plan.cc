@@ -1,3 +1,7 @@
+// Headroom is the file's, or by rate and delay (headroom_for), or one frame if the rule
+// pause_headroom is off. A buffer without a size gets HPCC's 32 MiB for 100 Gb/s in proportion to
+// the fastest link, and at least twice the least. Whether a given size suffices is checked in
+// topology_check.cc.
 #include "net/buffer_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Entries are numbers in a vector with a list of free ones; the vector grows to the most frames
+// that ever waited. A port is paused for bytes or for payload slots, and resumes for slots once a
+// quarter of them is free. Only leave() marks a port for take_change(), and each change is returned
+// once.
 #include "net/ingress_books.h"
 
 #include <cassert>

@@ -1,3 +1,6 @@
+// The faults of a frame, in a fixed order of draws: loss, reordering, duplication, damage. A lost
+// frame draws no more. The transmitter's time is used in any case. Queued bytes are a time
+// multiplied by a rate, and are computed in 128 bits.
 #include "net/link.h"
 
 namespace cepheus::net {

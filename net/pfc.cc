@@ -1,3 +1,7 @@
+// Data has priority 3 in pause frames; other priorities are ignored. The headroom counts the cable
+// both ways, and the largest frame and the pause frame at this port's rate. Two more frames and 4
+// ns for rounding are added. A pause that is repeated extends the present one and is not counted
+// again. Source: IEEE 802.1Qbb.
 #include "net/pfc.h"
 
 namespace cepheus::net {

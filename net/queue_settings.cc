@@ -1,3 +1,6 @@
+// A table turns its feature on; sizes that are absent stay 0, which means "by the link's rate". A
+// written 0 is therefore refused. ECN and PFC need a link with a rate, and an ECN queue must hold
+// kmax bytes. to_text() writes only what differs from the default.
 #include "net/queue_settings.h"
 
 #include "net/units.h"

@@ -1,3 +1,7 @@
+// Two topologies are written as files and compared line by line in sections, so a new key needs no
+// code here. Sections are matched by their place. A section with another title ends the comparison,
+// because ports are numbered by the file's order. What is taken is the difference to
+// with_settings(), the rest needs a restart.
 #include "net/settings_change.h"
 
 #include <map>

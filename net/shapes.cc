@@ -1,3 +1,7 @@
+// Addresses are 10.0.0.1 and following in the order of hosts; each link gets its seed at the end.
+// Numbers in a shape are 1 to kMostHosts. Limits: kMostHosts hosts, half as many switches of a
+// leaf-spine fabric, kMostPorts ports of a fat-tree's switch. The other functions do not check
+// their arguments.
 #include "net/shapes.h"
 
 #include <charconv>

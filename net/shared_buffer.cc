@@ -1,3 +1,7 @@
+// A frame goes whole into reserve and share, or whole into the headroom; while the headroom holds
+// anything, further frames go there, too. Released bytes leave the headroom first. The threshold
+// shrinks as the shared part fills, so a port can be above it without a new frame. Source:
+// wire/share.h.
 #include "net/shared_buffer.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Two tables: limits of one setting by a time of the protocol, and pairs of which one must be
+// shorter. They are checked in their order, and the first broken rule is reported with the default
+// as remedy. A limit itself is not allowed: the value must be above or below it.
 #include "net/time_settings.h"
 
 #include "net/units.h"

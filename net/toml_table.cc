@@ -1,3 +1,9 @@
+// Before toml++ 3.3 parses a file, is_safe() refuses what leads the parser into undefined
+// behaviour. That is: bytes that are not UTF-8, control characters, other characters than ASCII
+// outside quotes and comments, three quotes. A byte order mark is allowed.
+//
+// Errors quote the line as written and give a remedy. read_switch() and strings() report nothing:
+// their callers accept other types or know the remedy.
 #include "net/toml_table.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// plan(): checks, then addresses of the switches in 10.255.0.0/16, the key, ports, and routes.
+// Hosts' ports come first, then trunks', in the file's order. Routes name every port on a shortest
+// path, by one breadth-first search from each switch that has hosts.
+//
+// Refused: a key that other users can read or write, and more switches than the block has free
+// addresses. Seeds of links depend only on the topology's seed and on their place.
 #include "net/topology.h"
 
 #include <sys/stat.h>

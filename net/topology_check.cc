@@ -1,3 +1,10 @@
+// Checks go from the fabric to switches, hosts, trunks, buffers and connections; the first problem
+// is returned, with its remedy. Later checks rely on earlier ones, such as buffers on valid
+// indices.
+//
+// Bounds: names of 63 characters, 65534 ports a switch, delays of an hour. One interface leads to
+// one host, and a one-armed fabric has one switch. All switches with hosts must change sources by
+// the same method.
 #include "net/topology_check.h"
 
 #include <net/if.h>

@@ -1,3 +1,6 @@
+// Numbers are read without floating point, in 128 bits; one that is no whole multiple of the
+// smallest unit, or beyond its limit, is refused. A rate of 0 is refused, too: "unlimited" is the
+// text for it. Spaces between number and unit are allowed, a sign and an exponent are not.
 #include "net/units.h"
 
 #include <array>
