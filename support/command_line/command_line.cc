@@ -1,3 +1,6 @@
+// Wrong usage prints three lines: what is wrong at the innermost subcommand, its example, and the
+// command for help. An unknown option or command is named even if CLI11 reports a missing one. All
+// failures of parsing give exit code 2.
 #include "support/command_line/command_line.h"
 
 #include "support/command_line/process.h"

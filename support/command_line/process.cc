@@ -1,3 +1,6 @@
+// /dev/null takes the place of a closed descriptor, opened so that its use fails: for writing as
+// input, for reading as output. SIGXFSZ is ignored. run_program() catches std::exception and
+// flushes std::cout; an output that was lost turns any code into 1.
 #include "support/command_line/process.h"
 
 #include <fcntl.h>

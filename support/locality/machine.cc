@@ -1,3 +1,6 @@
+// The topology is loaded without the components that search displays and accelerators, because
+// these open drivers. PCI devices are kept if hwloc calls them important. If the kernel does not
+// report the process's cores, or none of them is in the topology, all cores count.
 #include "support/locality/machine.h"
 
 #include <array>

@@ -1,3 +1,6 @@
+// A sighting is packed into four words: time; node, port, event, kind, flags; addresses; number and
+// bytes. The kind comes from the BTH's opcode and the AETH's upper three bits. A frame without an
+// ICRC is registration. Shorter headers leave the fields that they lack at 0.
 #include "support/recording/sighting.h"
 
 #include "wire/byte_order.h"

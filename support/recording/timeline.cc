@@ -1,3 +1,8 @@
+// A slice is written when the next one of its track begins, since its length depends on that; it
+// lasts kShownNs at most.
+//
+// Counters begin and end spans: "turns", "gate_held" and its two ends, RNR NAKs to a host until its
+// next data. At most kMostUnderWay packets are remembered; sightings of unknown nodes are ignored.
 #include "support/recording/timeline.h"
 
 #include <algorithm>

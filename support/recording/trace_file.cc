@@ -1,3 +1,6 @@
+// Each event is one line of JSON, written at once; nothing is kept. Spans are asynchronous pairs
+// "b" and "e", arrows flow events "s" and "f", each pair with an identifier of its own. An end
+// before its beginning is moved to the beginning. Bytes that are not UTF-8 are replaced.
 #include "support/recording/trace_file.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// parse() reads at most kMostRecords whole records and skips those that are free or of an unknown
+// state. Header texts and counts are not checked: readers treat them as untrusted. bytes() puts all
+// choices behind all calls, so a file that was rewritten may have another order.
 #include "support/reports/call_report.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A ring's whole space is reserved when it is made, so no page of the mapping can fail. A call is
+// written between two stores of its number: 0 before, its own after. A reader that finds a newer
+// number counts the call as lost.
+//
+// take() stops at a call that is still being written. Rings whose lock is free belong to dead
+// processes, and clear_rings() removes them. Files of other users, links and short files are
+// refused. Beyond kMostTexts texts calls have none.
 #include "support/reports/recorded_calls.h"
 
 #include <fcntl.h>

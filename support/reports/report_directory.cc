@@ -1,3 +1,10 @@
+// A report is written under a hidden name, locked, and renamed. At its end a smaller file replaces
+// it, because threads that still count have the old pages mapped.
+//
+// clear(): one process at a time, unless the other one has held the lock for kMakingTakes. It
+// removes hidden files of dead processes, then reports older than kKept, then the oldest ended ones
+// beyond the limit. A dead process's report counts as ended when clear() first finds it, an hour
+// after its last change.
 #include "support/reports/report_directory.h"
 
 #include <dirent.h>

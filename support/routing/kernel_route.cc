@@ -1,3 +1,6 @@
+// A netlink socket and one request for each call (rtnetlink(7)); nothing is kept. find_route()
+// refuses local, broadcast and multicast destinations. A neighbour entry that can't be read counts
+// as missing.
 #include "support/routing/kernel_route.h"
 
 #include <net/if.h>
