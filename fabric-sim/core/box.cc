@@ -1,3 +1,9 @@
+// At most two events are under way: kTake ends the core's time for a frame, and kSend the port's
+// time for a copy. Order on arrival: too long, swallowed, then the receive ring. With swapped
+// copies a frame draws one of two queues, and the port serves them in turn.
+//
+// The transmit ring is at least as large as the number of ports. Each drop is counted and gives the
+// buffer back.
 #include "fabric-sim/core/box.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A frame that arrives no sooner than the last one joins the line, a ring with one event for its
+// first frame. A frame that overtakes or is duplicated gets a slot and an event of its own.
+//
+// With a queue, a frame goes to the link at once only if the link is free and nothing is before it.
+// A damaged frame is a copy, whose ICRC is computed before the bit is flipped. One that is no frame
+// any more is dropped and counted. Pause frames meet no faults.
 #include "fabric-sim/core/cable.h"
 
 #include <algorithm>

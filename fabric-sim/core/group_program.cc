@@ -1,3 +1,7 @@
+// Each call of the engine ends in carry_out(): perform its actions, send its datagrams, request a
+// timer for its deadline, and tell the derived class. Connecting and steps take no virtual time,
+// and a failure throws. While programs are stalled, the timer waits for them. A program whose PSNs
+// would have to move must override take_step().
 #include "fabric-sim/core/group_program.h"
 
 namespace cepheus::sim {

@@ -1,3 +1,10 @@
+// Every call of the NIC ends in after_nic_call(). Completions go to a queue that an event at the
+// same instant delivers; a transmission and a timer are requested. One frame leaves whenever the
+// cable has taken the last one, datagrams before the NIC's packets.
+//
+// A stalled NIC keeps arriving frames, stalled programs keep datagrams; both get them in order when
+// they wake. A dead host drops all of them. While data is paused, only control datagrams leave.
+// Datagrams from other ports than the registration port are ignored, and so are wrong signatures.
 #include "fabric-sim/core/host.h"
 
 #include "fabric-sim/core/recorder.h"

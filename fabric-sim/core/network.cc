@@ -1,3 +1,7 @@
+// Built in this order: hosts, switches, their flow control, then for each port the cable out of it.
+// A host's cables are both made at its switch's port, a trunk's one at each end. Recordings number
+// hosts first, then switches. A topology without a plan throws std::invalid_argument. Cutting a
+// trunk stops its cables; the switches see it only if `noticed`.
 #include "fabric-sim/core/network.h"
 
 #include <algorithm>

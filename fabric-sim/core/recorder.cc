@@ -1,3 +1,6 @@
+// Frames become sightings at once. What a node counts or sends between arrives() and handled() is
+// caused by that arrival. A data packet that leaves just after its NIC has counted a retransmission
+// is marked as a repeat.
 #include "fabric-sim/core/recorder.h"
 
 #include <utility>

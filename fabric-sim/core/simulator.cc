@@ -1,3 +1,6 @@
+// The next event is the earlier of two: the front of the near events, and the top of a heap of
+// later ones. Each event costs one unit of the budget. An event is copied and removed before its
+// actor runs, because the actor may request others.
 #include "fabric-sim/core/simulator.h"
 
 namespace cepheus::sim {

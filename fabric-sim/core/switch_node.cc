@@ -1,3 +1,10 @@
+// A frame goes through the box, or flow control, or directly to the engine. After each call of the
+// engine carry_out() sends its copies, with an entry in the buffer's books where they wait, and
+// requests its timer. Flow control runs after each frame, each copy that left, and each change of a
+// port.
+//
+// restart() makes a fresh engine: tables and counters are empty, buffers and cables keep their
+// frames. Afterwards the engine learns which ports are down.
 #include "fabric-sim/core/switch_node.h"
 
 #include "fabric-sim/core/recorder.h"

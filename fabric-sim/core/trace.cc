@@ -1,3 +1,6 @@
+// The hash is FNV-1a over time, place, text, headers, payload length and ICRC; payload bytes are
+// not in it. Text is made only if a stream is set. Registration datagrams are printed with their
+// members; a frame that no parser accepts is printed by its size.
 #include "fabric-sim/core/trace.h"
 
 #include <iomanip>
