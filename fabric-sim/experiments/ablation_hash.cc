@@ -1,4 +1,7 @@
 // The gain of choosing the trunk that the fewest groups use for a tree, instead of one by hash.
+// HPL's broadcasts run on grids of nodes in a fat-tree of 64-port switches at 200 Gb/s, with the
+// rule fewest_groups on and off. Nodes are placed row by row, or at random. Each seed has its own
+// group numbers, because they enter the hash.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/gleam_hpl.h"
 #include "net/shapes.h"

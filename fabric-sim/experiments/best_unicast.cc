@@ -1,4 +1,7 @@
-// Multicast beside the best unicasts there are, on one switch: where it wins, and where it does not.
+// Multicast beside the best unicasts there are, on one switch: where it wins, and where it does
+// not. The rival is a circulant graph with the best number of blocks and of sends at once. A
+// one-armed box is modelled by slower links, not by a box's queues. The software of hosts takes no
+// time here.
 #include <algorithm>
 #include <string>
 

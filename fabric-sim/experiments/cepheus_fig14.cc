@@ -1,4 +1,7 @@
 // Fairness and convergence: a multicast, and two unicasts that share its receivers' links in turn.
+// Rates count in the second half of each unicast's time. Both flows are settled when their means
+// over 10 ms are within a tenth of half the link. Seeds where they never are do not count, and the
+// note has their number. If no seed settles, the row has the whole phase.
 #include <optional>
 
 #include "fabric-sim/experiments/all.h"

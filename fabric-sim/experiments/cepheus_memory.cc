@@ -1,4 +1,6 @@
-// Bytes of groups' tables in one switch, by the number of ports that a group uses.
+// Bytes of groups' tables in one switch, by the number of ports that a group uses. They come from
+// Switch::table_bytes(), so nothing is run. The sum beside them is that of the fields that the
+// paper names, in a layout of ours. Further rows add the state for members behind trunks.
 #include "fabric-sim/experiments/all.h"
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/engine/views.h"

@@ -1,4 +1,7 @@
-// Both multicasts in the same scenarios: their state in switches, their times, and loss.
+// Both multicasts in the same scenarios: their state in switches, their times, and loss. Each run
+// places source and receivers at random in a fat-tree of 128 hosts and sends one message. MC-RDMA
+// runs with branching everywhere, and with switches of racks alone. Tables "if all may send" count
+// one sender group for each member.
 #include <algorithm>
 
 #include "fabric-sim/experiments/all.h"

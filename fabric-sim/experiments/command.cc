@@ -1,3 +1,6 @@
+// Order: run the experiment, print its headline, the table and the unusual settings, then write the
+// JSON file. An exception of the experiment ends it with code 1, and nothing is printed or written.
+// Output that was lost or a file that can't be written gives code 1, too, after the table.
 #include "fabric-sim/experiments/command.h"
 
 #include <exception>

@@ -1,3 +1,6 @@
+// Hosts' downlinks and both directions of trunks get the marking queue; hosts' uplinks get none,
+// because a host sends no more than its rate. Each switch gets the filter's policy and window.
+// draw_curve() leaves out a last interval that is not whole.
 #include "fabric-sim/experiments/congested.h"
 
 #include <stdexcept>

@@ -1,3 +1,9 @@
+// Three kinds of flow count whole messages: over a group, a connection, or a sender group. All are
+// set up before the clock of the measurement starts. A flow begins and ends at the start of the
+// interval that holds its time. A stopped flow still sends what it has posted, and that counts.
+//
+// Rates are computed from payload with the headers of full packets. mean() rounds its beginning up
+// and its end down to whole intervals.
 #include "fabric-sim/experiments/flows.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // The papers' testbeds of four hosts at one switch, with the time that the hosts' software takes.
+// Each size is compared twice: with hosts that relay at no extra cost, and with a cost that is
+// fitted to Cepheus fig. 8. Cepheus's time is the network's and one host path; rivals pay it at
+// each hop.
 #include <algorithm>
 
 #include "fabric-sim/experiments/all.h"

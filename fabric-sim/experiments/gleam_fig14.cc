@@ -1,4 +1,7 @@
-// HPL's broadcasts on grids of n times n nodes.
+// HPL's broadcasts on grids of n times n nodes, consecutive or at random places. Large grids are
+// simulated with a part of the data and half of it, and extended along the line through both times.
+// The volume is chosen so that Gleam's time on the smallest grid is near the paper's: only
+// quotients can be compared.
 #include "fabric-sim/experiments/gleam_fig14.h"
 
 #include <algorithm>

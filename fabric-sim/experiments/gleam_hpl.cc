@@ -1,3 +1,6 @@
+// Groups and connections are all set up first, outside the measured time. The panel's broadcasts
+// start together, and the swap's start after all panels are done. A time ends with the last
+// receiver, not with the source's completion. Source: Gleam's simulation of HPL, fig. 14.
 #include "fabric-sim/experiments/gleam_hpl.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// Eight multicasts and eight unicasts into one rack.
+// Eight multicasts and eight unicasts into one rack. Links are lossy, lossless, or lossless with
+// halted groups; policies are compared with no congestion control. Rates count in the second half
+// of the run. Expected: each of the five flows into a host gets a fifth of its link.
 #include <algorithm>
 
 #include "fabric-sim/experiments/all.h"

@@ -1,3 +1,6 @@
+// Each rate and seed is a run on a fresh testbed. The runs without loss come first, one for each
+// seed, since each lossy run is compared with that of its own seed. A goodput is the quotient of
+// both times. Loss is set once more for each run, on a copy of the fabric.
 #include "fabric-sim/experiments/loss_sweep.h"
 
 #include <cstdio>

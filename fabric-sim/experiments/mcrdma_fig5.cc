@@ -1,4 +1,6 @@
-// Two multicasts and a unicast that begin one after the other.
+// Two multicasts and a unicast that begin one after the other, in three phases. Rates count in the
+// second half of each phase. Expected shares are those of two cases: the worst path alone notifies,
+// or all shared paths do. The paper's text gives m1's in the second case.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
 

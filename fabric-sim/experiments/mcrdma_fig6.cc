@@ -1,4 +1,7 @@
-// A multicast with a growing number of congested paths: its rate, by the CNP policy.
+// A multicast with a growing number of congested paths: its rate, by the CNP policy. Unicasts are
+// placed so that no other link is shared. Rates count in the last half of 100 ms. "notified" is the
+// multicast's notifications for each one of a unicast: theory takes it for 1. The steeper growth of
+// rates runs only with the default congestion control.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
 

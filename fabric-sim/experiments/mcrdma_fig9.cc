@@ -1,4 +1,6 @@
 // Training with parameter servers: gradients to a server, their sum back to all its workers.
+// Servers have the first pod, workers random places in the others. An iteration begins when all
+// workers have the last result; the sum itself takes no time. It runs without and with DCQCN.
 #include <algorithm>
 #include <numeric>
 #include <optional>

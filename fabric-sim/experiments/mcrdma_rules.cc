@@ -1,4 +1,7 @@
-// Rules in the switches at the top of racks, for all possible groups of three replicas.
+// Rules in the switches at the top of racks, for all possible groups of three replicas, counted
+// beside V-B's closed forms. Racks that are alike must have equal counts, or the run throws. The
+// paper's formula allows a replica at the sender's own host, so the counts without that are
+// separate.
 #include <stdexcept>
 
 #include "fabric-sim/experiments/all.h"

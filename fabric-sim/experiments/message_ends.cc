@@ -1,3 +1,6 @@
+// Both ends use the testbed's one memory at address 0, so contents mean nothing. A source posts at
+// most kPostedMessages and keeps the rest in order; each completion posts the next one before the
+// caller hears of it. A failed work request throws.
 #include "fabric-sim/experiments/message_ends.h"
 
 #include "fabric-sim/core/connection.h"

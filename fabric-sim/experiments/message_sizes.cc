@@ -1,3 +1,9 @@
+// A distribution is a list of points from 0 to 100 percent; draw() finds the interval of a uniform
+// number and interpolates. Refused, with the line: other words than two numbers, and sizes outside
+// 1 byte to 2^30. So are percentages that do not rise, sizes that fall, and a last point other than
+// 100 %.
+//
+// Sources: HPCC's traffic distributions; the points that are ours are named below.
 #include "fabric-sim/experiments/message_sizes.h"
 
 #include <algorithm>

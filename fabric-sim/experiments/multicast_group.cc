@@ -1,3 +1,9 @@
+// The constructor registers the group and advances time by 1 ms steps until it stands or fails.
+// Modes of a member: single messages, pieces in the window, turns, a stream, WRITEs. A completion's
+// wr_id and the mode show what has ended; a failed one throws.
+//
+// In turns kReceives receives are posted at a time, in a stream kStreamed. Instance, epoch and
+// token are the same for all groups.
 #include "fabric-sim/experiments/multicast_group.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Fan-out: a message counts as acknowledged when the slowest connection has acknowledged as many.
+// Chain: each receiver passes a message on when it has all of it; the last one's empty answer goes
+// back over connections of its own. Connections are ready at once; only the sender group takes time
+// to set up.
 #include "fabric-sim/experiments/replication.h"
 
 #include <algorithm>

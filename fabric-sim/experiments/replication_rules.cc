@@ -1,3 +1,7 @@
+// All patterns are enumerated: a sender and two receivers, each pair once. A pattern counts at the
+// rack's switch if the data pass it and the branches there need a rule, as fabric::bifurcate()
+// finds. Work grows with the cube of the hosts. A host that can't be reached throws. Source:
+// MC-RDMA V-B.
 #include "fabric-sim/experiments/replication_rules.h"
 
 #include <stdexcept>

@@ -1,3 +1,6 @@
+// Points are kept in the order of add() and sorted by series only for output. Several values become
+// their median, with the lowest and the highest. Numbers have four digits, whole ones all of
+// theirs. A range in a paper has no number: the note "paper: ..." takes its place in the headline.
 #include "fabric-sim/experiments/report.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A schedule lists each rank's sends in order, with the slice that must have arrived first. It is
+// computed for all ranks at once, without time. The pipeline's and the graph's rounds are played
+// through, so that a rank sends what it has by then.
+//
+// The best_ functions run every setting and keep the shortest time, the first one of equal ones.
+// Sources: Ganesan and Seshadri (RDMC), HPL's long, MPICH and Open MPI.
 #include "fabric-sim/experiments/rivals.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Sender and receivers are group programs around the ends of message_ends.h. A receiver posts its
+// receives when it connects, before it answers, so none is missing. A group that fails throws at
+// once, with its reason. The virtual QPN and the control port come from `number`.
 #include "fabric-sim/experiments/sender_group.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A topology is compared by its file's lines, once for each direction of its links, without names,
+// places and seeds. Rules and times that no file has are compared by field. Configurations of NICs
+// and of DCQCN are taken apart completely, so a new field does not compile until it is handled
+// here. One log exists at a time.
 #include "fabric-sim/experiments/settings.h"
 
 #include <algorithm>

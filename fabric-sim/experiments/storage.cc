@@ -1,5 +1,10 @@
 // The papers' second application: a client writes blocks to three replicas, by multicast WRITE or
-// by a connection to each.
+// by a connection to each. Requests go one by one for latency, and sixteen at a time for rates. The
+// time of the client's software is fitted to published numbers, so the rows with these check
+// nothing.
+//
+// Announced WRITEs need payload that moves, because the switch reads it. A request is complete when
+// the last of its WRITEs is.
 #include <algorithm>
 #include <memory>
 

@@ -1,3 +1,9 @@
+// A request: the client draws its group, replica, size and kind; then the gap to its next one.
+// Connections are made at the first message between two hosts for one purpose, and stay. The run
+// ends when every request has ended, so those of an overloaded system count, too.
+//
+// A write ends when the primary knows that both others have it; its answer to the client is not
+// simulated. Source: MC-RDMA VII-E.
 #include "fabric-sim/experiments/storage_cluster.h"
 
 #include <cassert>

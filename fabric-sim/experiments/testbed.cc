@@ -1,3 +1,6 @@
+// HELLOs, ICRCs, checks and traces are turned off; each NIC gets a seed of its own from the run's.
+// run_until() looks at its condition every 100 us of virtual time, so a run may go on a little. The
+// simulator's budget of events is unlimited here: only the virtual time limit ends a run.
 #include "fabric-sim/experiments/testbed.h"
 
 #include <numeric>

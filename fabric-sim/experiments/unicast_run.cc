@@ -1,3 +1,7 @@
+// All receives are posted before start(), one for each send to a rank. A rank's sends go in their
+// order: each waits for its slices, for the processor, and for at_once if it is large. In rounds,
+// each arrival lets all ranks look again, since a sender waits for its receiver, too. Sends
+// complete with the NIC's acknowledgement; a failed one throws.
 #include "fabric-sim/experiments/unicast_run.h"
 
 #include <algorithm>
