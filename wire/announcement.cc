@@ -1,3 +1,6 @@
+// parse() requires the exact length for the stated number of members, and a reserved field of 0.
+// Records are read where they lie, each time anew; find() goes through them in order and takes the
+// first one of a host. A host named twice is not refused.
 #include "wire/announcement.h"
 
 #include <limits>

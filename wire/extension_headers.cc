@@ -1,3 +1,6 @@
+// Parsers refuse only data that is too short; values are not checked here. Reserved bits are sent
+// as 0 and ignored on receipt. RNR timer codes are looked up in IBTA's table 45, with the code's
+// lower five bits.
 #include "wire/extension_headers.h"
 
 #include <array>

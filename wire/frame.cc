@@ -1,3 +1,10 @@
+// Splitting goes by layers: Ethernet, IPv4, UDP, BTH. A frame that is not IPv4 has only Ethernet's
+// header; options and fragments are opaque behind it. Padding of Ethernet is cut off by IPv4's
+// length.
+//
+// Refused: lengths of IPv4 and UDP that disagree, an unknown RoCE opcode, a packet that is too
+// short for its extension headers, pad and ICRC. Nothing is copied but headers; the payload stays
+// in `data`.
 #include "wire/frame.h"
 
 #include "wire/bth.h"

@@ -1,3 +1,6 @@
+// parse() refuses a length other than the header states, a number that is not below the total, and
+// any other record than a switch's. Reserved bytes of a record are not looked at. emit() writes at
+// most kMaxSwitches records; callers divide a longer list.
 #include "wire/hello.h"
 
 #include "wire/byte_order.h"

@@ -1,3 +1,10 @@
+// The headers are copied as 64-bit words with their variant fields as ones, and ISA-L's CRC goes
+// over these and the payload. InfiniBand's routing header, which RoCE lacks, is eight bytes of
+// ones: the register's start value stands for it.
+//
+// patch_icrc() takes the CRC of both headers' difference, moved by the payload's length
+// (crc32_shift.h). Variant fields do not count there. Sources: IBTA vol. 1, 7.8.1, and Annex
+// A17.3.3.
 #include "wire/icrc.h"
 
 #include <isa-l/crc.h>

@@ -1,3 +1,9 @@
+// A record has its length in words; a length of 0 or beyond the datagram is malformed. Members and
+// one PATH are read, unknown optional records are kept as bytes, other unknown ones refuse the
+// message. More members than kMaxMembers are malformed, too.
+//
+// refuse_version() needs no more than the 20 bytes that are the same in every version. It answers a
+// REGISTER of this version only if an unknown record is its sole flaw. Nothing allocates.
 #include "wire/mrp.h"
 
 #include <algorithm>

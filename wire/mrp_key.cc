@@ -1,3 +1,6 @@
+// The covered bytes are put together on the stack, so a message has at most kMostMessage bytes. A
+// tag is the digest's first kTagSize bytes, compared in constant time. A key with an odd number of
+// digits or fewer than 32 is refused. Errors never quote the key. Source: RFC 2104.
 #include "wire/mrp_key.h"
 
 #include <openssl/crypto.h>

@@ -1,3 +1,6 @@
+// A datagram may be longer than its stated length, which must be that of PROBE with or without an
+// ORDER. An ORDER of an unknown kind refuses the whole message. looks_like_probe() judges raw
+// headers alone, for ports that let no other frame with a VLAN tag through.
 #include "wire/probe.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// parse() refuses regions that are not in strictly rising order of their numbers, so none is there
+// twice. Besides, each must name the publishing member and lie below 2^64. A MEMBER record comes
+// first, and no other kind of record may be there.
 #include "wire/publication.h"
 
 #include "wire/byte_order.h"

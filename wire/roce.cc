@@ -1,3 +1,9 @@
+// parse() goes through BTH and the extension headers that the opcode has, in wire order. Refused:
+// lengths of IPv4, UDP and frame that differ, a header of another size than the opcode's, a pad
+// larger than the payload. Ports and addresses are not judged.
+//
+// emit() computes lengths and leaves the ICRC deferred; only other datagrams get a UDP checksum
+// (RFC 768). The object that parse() returns is built in place and never copied.
 #include "wire/roce.h"
 
 #include <cassert>

@@ -1,3 +1,7 @@
+// After the SENDER record come receivers, then regions: a receiver behind a region is malformed. A
+// region belongs to the receiver with its host address. Unknown records refuse the message,
+// optional ones included. The two reserved bytes must be 0. The path MTU travels in units of 256
+// bytes, so a remainder is lost.
 #include "wire/sender_group.h"
 
 #include <algorithm>
