@@ -1,4 +1,8 @@
-// cepheus-cmd: the connection management daemon of one host, and its status.
+// cepheus-cmd: the connection management daemon of one host, and its status. Serving checks the
+// address, reads the key, and needs "%h" in --peers; log lines go to standard error. Status
+// connects as a program does, sends one request, and waits for events kTimeLimitMs at a time.
+//
+// Exit status: 0 done, 1 no daemon answers, 2 wrong usage or it can't listen.
 #include <poll.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
