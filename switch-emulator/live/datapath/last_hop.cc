@@ -1,3 +1,9 @@
+// States: open, paused, lost. take() delivers or lets a frame wait with a reference of its own; an
+// open link becomes paused at kPauseAt. look() delivers what waits and counts the client's reads;
+// time without a look counts as kLongestLook at most.
+//
+// A lost client's frames go to deliver(), which drops and counts them at a full ring. When a client
+// leaves, its waiting frames are counted as drops.
 #include "switch-emulator/live/datapath/last_hop.h"
 
 #include <algorithm>
