@@ -1,4 +1,10 @@
-// Topology <-> TOML. The reader reports the first error; the writer leaves defaults out.
+// Topology <-> TOML. The reader reports the first error; the writer leaves defaults out. Switches
+// are read before hosts and trunks, which name them; without any there is one, s0. A [link] holds
+// for every link that does not overwrite its values. What has the right form is then checked by
+// find_problem(), and its answer gets the line of the table.
+//
+// Bounds stand at each key; kMaxTableSpace limits groups. The writer does not write a host's two
+// link directions separately.
 #include <charconv>
 #include <cstdio>
 #include <fstream>
