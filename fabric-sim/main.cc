@@ -1,5 +1,10 @@
-// cepheus-sim: Cepheus on virtual time, by seeds, or one of the papers' experiments. Exit code 0:
-// all invariants held, or the experiment is done; 1: some did not, or it failed; 2: bad usage.
+// cepheus-sim: Cepheus on virtual time, by seeds, or one of the papers' experiments. One seed
+// prints its trace's hash; many run on all cores and print a line for each failure, with the
+// command that repeats it. The options --shrink and --mutation-check, and experiments, are runs of
+// their own.
+//
+// Exit code 0: all invariants held, or the experiment is done; 1: some did not, or it failed; 2:
+// bad usage.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

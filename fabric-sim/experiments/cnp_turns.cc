@@ -1,5 +1,7 @@
 // Roots that take turns, and receivers that are congested unequally: the notifications of one of
-// them slow the roots down.
+// them slow the roots down. The multicast's length of a turn is varied, and how many hosts are
+// congested besides the worst one. Trunks and the unicasts' sources are fast enough to be no limit.
+// Rates count in the second half of a run.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
 #include "net/shapes.h"

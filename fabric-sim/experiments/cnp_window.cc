@@ -1,4 +1,6 @@
-// The window over which switches count CNPs: failures of too short and too long a window.
+// The window over which switches count CNPs: failures of too short and too long a window. First
+// seven paths are congested alike, then one more than the others. Rates count in the second half of
+// either phase. The policy that passes on every notification has no window and runs once.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
 

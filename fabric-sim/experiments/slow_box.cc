@@ -1,5 +1,7 @@
 // A box with one port beside a switch. All copies leave by that port, so the box takes N times as
-// long for a packet to N receivers as the source. Each of its rings holds 1,024 frames.
+// long for a packet to N receivers as the source. Each of its rings holds 1,024 frames. Runs differ
+// in the NICs' make, the announced window, and the box's manners at its transmit ring. Times are
+// quotients of the port's own.
 #include <cstdio>
 #include <string>
 

@@ -1,5 +1,6 @@
 // TMCF's figures: a multicast at 40 Gb/s beside unicasts that begin one after the other, and beside
-// some that come and go.
+// some that come and go. Rates count in the second half of each step. Theory: the multicast gets
+// half of its worst link if that alone notifies, and 1/(k+1) of it if all k paths do.
 #include <utility>
 
 #include "fabric-sim/experiments/all.h"
