@@ -1,14 +1,10 @@
 // progress() is one step: take in up to kReceiveBatch frames, fire due timers, send, deliver.
 // Acknowledgements leave before completions are visible, because a program may exit after its last
-// completion. Frames without an ICRC state go to the datagram sockets, all others to the engine.
+// completion. Frames without an ICRC state go to the datagram sockets, all others to the engine. At
+// most kLoopBatch packets go to the NIC itself in one go; a full ring keeps packets in the engine.
 //
-// Bounds: kLoopBatch packets to the NIC itself in one go; 100 pauses of kRetryTransmit in
-// finish_received(). A full ring keeps packets in the engine, and the thread or the next call sends
-// them later.
-//
-// Failures: an overrun of a completion queue fails the queue pair whose completion is lost. After
-// the fabric's end, packets are discarded and counted. Memory that a program took away fails its
-// connection, with one line on stderr.
+// A lost completion fails its queue pair. After the fabric's end, packets are discarded and
+// counted. Memory that a program took away fails its connection, with one line on stderr.
 #include "nic-emulator/verbs/device/live_nic.h"
 
 #include <sys/random.h>
