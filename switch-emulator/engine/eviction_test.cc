@@ -103,6 +103,21 @@ TEST(Eviction, OfAllMembersOfASwitchLeavesItAcknowledgingForThem) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
 }
 
+// NICs that complete messages by MSN need the number of ends up to each acknowledged packet, and
+// the switch has not seen the end that was lost before it.
+TEST(Eviction, OfTheOnlyReceiverLeavesASwitchThatAcknowledgesInOrder) {
+  auto net = make_star(2);
+  evict_host(*net, 1);
+  net->clear();
+  net->data(0, 0);
+  net->data(0, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0", "ack 0"}));
+  net->clear();
+  net->data(0, 1);
+  net->data(0, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1", "ack 2"}));
+}
+
 TEST(Eviction, IsDoneOnceForRepeatedRequests) {
   auto net = make_star(3);
   evict_host(*net, 2);

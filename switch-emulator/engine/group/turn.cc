@@ -86,6 +86,7 @@ void Turn::finish(Psn end, bool counts_turns) {
 bool Turn::on_data(Psn psn, bool ends_message) {
   gate_.on_old_source();
   if (ends_message) ends_->note(psn, agg_);
+  if (slowest_ == kNoPath && psn == min_ + 1) min_ = psn;
   const std::int32_t ahead = distance(sent(), psn);  // at most the data window
   if (ahead <= 0) return false;
   length_ += ahead;
@@ -178,7 +179,7 @@ void Turn::find_slowest(std::size_t from) {
     if (i == source_) continue;
     if (slowest_ == kNoPath || before(acked(i), acked(slowest_))) slowest_ = i;
   }
-  if (slowest_ != kNoPath) min_ = acked(slowest_);
+  min_ = slowest_ != kNoPath ? acked(slowest_) : sent();
 }
 
 void Turn::check_consistent(std::size_t paths, std::size_t max_held) const {

@@ -119,8 +119,9 @@ class Turn {
   bool rests() const { return agg_ == sent(); }
   bool ends_message() const { return ended_; }  // of the packet `sent`
   Psn acknowledged() const { return agg_; }     // to the source
-  // Acknowledged by all paths but the source's; `sent`, if there are none.
-  Psn min() const { return slowest_ == kNoPath ? sent() : min_; }
+  // Acknowledged by all paths but the source's. If there are none: what has passed here in order,
+  // or `sent`, if the source has left, too.
+  Psn min() const { return slowest_ == kNoPath && source_ == kNoPath ? sent() : min_; }
   PathNo slowest() const { return slowest_; }
   std::size_t ends_bytes() const { return ends_->bytes(); }
   // Message ends that `acknowledged` has passed.
@@ -206,7 +207,7 @@ class Turn {
   PathNo source_ = kNoPath;
   PathNo previous_ = kNoPath;
   PathNo slowest_ = kNoPath;  // the first of them
-  Psn min_;                   // of the slowest path
+  Psn min_;                   // of the slowest path; without one, see min()
   Ipv4 source_ip_;
   Psn base_;
   Psn port_base_;
