@@ -117,13 +117,17 @@ wire::Result<RecordFile> RecordFile::create(const std::string& path, const Store
   RecordFile made(wire::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)),
                   slot_size(stored.geometry));
   if (!made.file_.is_open()) return tl::unexpected(failed(path, errno));
-  if (auto locked = lock_record(made.file_, path); !locked) return tl::unexpected(locked.error());
+  const auto give_up = [&path](wire::Error error) {
+    ::unlink(path.c_str());
+    return tl::unexpected(std::move(error));
+  };
+  if (auto locked = lock_record(made.file_, path); !locked) return give_up(locked.error());
   const auto size = static_cast<off_t>(2 * made.slot_);
   int error = posix_fallocate(made.file_.get(), 0, size);
   if (error == 0) error = made.save(stored);
   if (error == 0 && fsync(made.file_.get()) != 0) error = errno;
   if (error == 0) error = synchronise_directory_of(path);
-  if (error != 0) return tl::unexpected(failed(path, error));
+  if (error != 0) return give_up(failed(path, error));
   made.stored_ = stored;
   return made;
 }

@@ -1,10 +1,12 @@
 #include "replica/server/record_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -170,6 +172,25 @@ TEST(RecordFile, AnyPieceOfOneIsRefused) {
   for (std::size_t n = 0; n < whole.size(); ++n) {
     EXPECT_FALSE(decode_record(std::span(whole).first(n))) << n;
   }
+}
+
+// Nothing is in the way of the next attempt.
+TEST(RecordFile, LeavesNoFileIfItCannotBeMade) {
+  const Directory directory;
+  StoredReplica unnamed = some_replica();
+  unnamed.volume = std::string(256, 'v');
+  EXPECT_FALSE(RecordFile::create(directory.file("r"), unnamed));
+  EXPECT_FALSE(std::filesystem::exists(directory.file("r")));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{100, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  EXPECT_FALSE(RecordFile::create(directory.file("r"), some_replica()));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_FALSE(std::filesystem::exists(directory.file("r")));
+  EXPECT_TRUE(RecordFile::create(directory.file("r"), some_replica()));
 }
 
 TEST(VolumeFile, IsServedByOneAtATime) {

@@ -13,6 +13,7 @@
 
 #include "replica/tools/commands.h"
 #include "replica/tools/observer.h"
+#include "wire/printable.h"
 
 namespace cepheus::replica {
 namespace {
@@ -218,7 +219,7 @@ int check_volume(const std::string& volume, const std::vector<std::string>& addr
     auto view = view_of(address, *status);
     if (!view) return unknown(view.error().text);
     if (view->volume != volume) {
-      return unknown(address + " serves volume '" + view->volume +
+      return unknown(address + " serves volume '" + wire::printable(view->volume) +
                      "'; correct --volume or --replicas");
     }
     replicas.push_back(std::move(*replica));

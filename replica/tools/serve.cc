@@ -77,7 +77,9 @@ wire::Result<RecordFile> create(const ServeArguments& arguments, const std::stri
   stored.geometry = *geometry;
   stored.boot = boot_id();
   stored.record.marks = ChunkBitmap(geometry->chunks());
-  return RecordFile::create(record_path, stored);
+  auto record = RecordFile::create(record_path, stored);
+  if (!record) ::unlink(arguments.file.c_str());
+  return record;
 }
 
 wire::Result<void> check_same(const ServeArguments& arguments, const StoredReplica& stored) {

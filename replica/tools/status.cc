@@ -5,6 +5,7 @@
 
 #include "replica/tools/commands.h"
 #include "replica/tools/observer.h"
+#include "wire/printable.h"
 
 namespace cepheus::replica {
 namespace {
@@ -20,7 +21,7 @@ std::string members_of(const nlohmann::json& config) {
 void print(const std::string& address, const nlohmann::json& s) {
   const auto& config = s.at("config");
   const unsigned count = s.at("count");
-  std::cout << address << "  volume " << s.at("volume").get<std::string>() << ", "
+  std::cout << address << "  volume " << wire::printable(s.at("volume").get<std::string>()) << ", "
             << s.at("size").get<std::uint64_t>() << " bytes in blocks of " << s.at("block") << "\n";
   if (count == 0) {
     std::cout << "  not written yet\n";
@@ -66,7 +67,7 @@ int show_status(const std::vector<std::string>& addresses, bool as_json) {
         print(address, *status);
       } catch (const nlohmann::json::exception&) {
         std::cerr << "cepheus-replica: " << address << ": its status is of another version\n";
-        result = 1;
+        result = std::max(result, 1);
       }
     }
   }
