@@ -27,9 +27,11 @@ CEPHEUS_EXPORT int cepheus_datagram_open(ibv_context* context, uint16_t udp_port
     std::shared_ptr<LiveNic> nic = Context::of(context).share_nic();
     if (nic->is_abandoned()) return ENODEV;
     if (udp_port == wire::kRoceUdpPort) return EINVAL;
-    DatagramSocket* const socket = nic->open_socket(udp_port, from_port, tos);
-    if (socket == nullptr) return EADDRINUSE;
-    *out = new cepheus_datagram_socket{std::move(nic), socket};
+    auto opened = std::make_unique<cepheus_datagram_socket>();
+    opened->socket = nic->open_socket(udp_port, from_port, tos);
+    if (opened->socket == nullptr) return EADDRINUSE;
+    opened->nic = std::move(nic);
+    *out = opened.release();
     return 0;
   });
 }

@@ -63,6 +63,10 @@ TEST_F(OneHost, AZeroBasedRegionIsAddressedByOffsets) {
   e.memory[0] = 0x5A;
   EXPECT_EQ(write(e, 7, based->rkey), IBV_WC_SUCCESS);
   EXPECT_EQ(e.memory[4096 + 7], 0x5A);
+  // From then on by addresses.
+  ASSERT_EQ(ibv_rereg_mr(based, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kWritable), 0);
+  EXPECT_EQ(write(e, e.name().address + 4096 + 9, based->rkey), IBV_WC_SUCCESS);
+  EXPECT_EQ(e.memory[4096 + 9], 0x5A);
   EXPECT_EQ(ibv_dereg_mr(based), 0);
 }
 

@@ -101,7 +101,7 @@ std::optional<DeviceFile> find_device_file(const char* path) {
   if (is_device) return DeviceFile{DeviceFile::Kind::kCharacterDevice, {}};
   if (in_verbs) return look_up(p, kVerbs, kVerbsFiles);
   if (auto found = look_up(p, kInfiniband, kInfinibandFiles)) return found;
-  if (p.size() <= kInfiniband.size() + 1) return std::nullopt;
+  if (p.size() <= kInfiniband.size() + 1 || p[kInfiniband.size()] != '/') return std::nullopt;
   return identity_file(p.substr(kInfiniband.size() + 1));
 }
 

@@ -137,7 +137,8 @@ int MemoryRegion::change(int flags, ibv_pd* to, void* address, std::size_t bytes
   const bool writes = (new_access & IBV_ACCESS_LOCAL_WRITE) != 0;
   if (bytes > 0 && !is_accessible(address, bytes, writes)) return EFAULT;
   std::uint64_t base = iova_;
-  if (moves) base = reinterpret_cast<std::uintptr_t>(address);
+  const bool was_zero_based = (access_ & IBV_ACCESS_ZERO_BASED) != 0;
+  if (moves || was_zero_based) base = reinterpret_cast<std::uintptr_t>(address);
   if ((new_access & IBV_ACCESS_ZERO_BASED) != 0) base = 0;
   ProtectionDomain& domain = ProtectionDomain::of(gets_domain ? to : pd);
   const auto changed = domain.owner().nic().run([&](Nic& engine, Instant, NicOutput&) {
