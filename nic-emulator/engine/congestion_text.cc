@@ -25,6 +25,9 @@ std::uint64_t megabits(double mbps) {
   return static_cast<std::uint64_t>(std::llround(mbps * 1'000'000));
 }
 std::uint64_t whole(double n) { return static_cast<std::uint64_t>(std::llround(n)); }
+std::uint32_t at_most_32_bits(std::uint64_t n) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, UINT32_MAX));
+}
 
 struct Parameter {
   std::string_view name;
@@ -39,9 +42,8 @@ constexpr std::array kParameters = {
               [](auto& c, double v) { c.reaction.alpha_timer = microseconds(v); }},
     Parameter{"rate_timer_us", [](auto& c, double v) { c.reaction.rate_timer = microseconds(v); }},
     Parameter{"byte_counter", [](auto& c, double v) { c.reaction.byte_counter = whole(v); }},
-    Parameter{
-        "fast_recovery",
-        [](auto& c, double v) { c.reaction.fast_recovery = static_cast<std::uint32_t>(whole(v)); }},
+    Parameter{"fast_recovery",
+              [](auto& c, double v) { c.reaction.fast_recovery = at_most_32_bits(whole(v)); }},
     Parameter{"additive_mbps", [](auto& c, double v) { c.reaction.additive_bps = megabits(v); }},
     Parameter{"hyper_mbps", [](auto& c, double v) { c.reaction.hyper_bps = megabits(v); }},
     Parameter{"hyper_grows", [](auto& c, double v) { c.reaction.hyper_grows = v != 0; }},

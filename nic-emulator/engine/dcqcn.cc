@@ -21,6 +21,7 @@ using wire::Instant;
 // Recovery takes as many steps as additive increases fit into the link's rate. After a long silence
 // advance() does all of them in one call.
 constexpr std::uint64_t kMostSteps = 100'000;
+constexpr std::uint64_t kFastest = 1'000'000'000'000'000;  // b/s; sums of rates are far from 2^64
 
 constexpr std::uint64_t share(std::uint64_t value, std::uint64_t fraction) {  // of 2^32
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(value) * fraction >> 32);
@@ -50,6 +51,9 @@ wire::Result<void> DcqcnParameters::check(wire::BitRate link) const {
   if (!(g > 0 && g <= 1)) return wire::invalid("g must lie above 0 and be at most 1");
   if (byte_counter != 0 && byte_counter < 4096) {
     return wire::invalid("byte_counter must be 0 (none) or at least 4096 bytes");
+  }
+  if (std::max(additive_bps, hyper_bps) > kFastest) {
+    return wire::invalid("additive and hyper must be at most 10^9 Mb/s");
   }
   if (min_bps == 0) return wire::invalid("min_rate must be above 0");
   if (additive_bps < link.bits_per_second / kMostSteps) {

@@ -200,6 +200,7 @@ TEST(Dcqcn, NamesTheImpossibleParameter) {
   EXPECT_THAT(error_of([](auto& p) { p.rate_timer = 0us; }), HasSubstr("rate_timer"));
   EXPECT_THAT(error_of([](auto& p) { p.byte_counter = 1; }), HasSubstr("byte_counter"));
   EXPECT_THAT(error_of([](auto& p) { p.additive_bps = 10; }), HasSubstr("additive"));
+  EXPECT_THAT(error_of([](auto& p) { p.hyper_bps = std::uint64_t{1} << 60; }), HasSubstr("hyper"));
   EXPECT_THAT(error_of([](auto& p) { p.min_bps = 0; }), HasSubstr("min_rate"));
   EXPECT_THAT(error_of([](auto& p) { p.cut_interval = -1ns; }), HasSubstr("cut_interval"));
 }
