@@ -76,8 +76,7 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
   }
   if (p.mcst_pool != nullptr) {
     const auto pool = wire::Ipv4Prefix::parse(p.mcst_pool);
-    const bool class_d = pool && pool->base.value() >> 28 >= 0xE && pool->base.value() >> 28 < 0xF;
-    if (!pool || pool->length < 4 || class_d) {
+    if (!pool || !pool->is_unicast()) {
       return fail(MCAST_ERR_INVALID, std::string("mcst_pool '") + p.mcst_pool +
                                          "': use a unicast block such as 198.18.0.0/15");
     }

@@ -84,7 +84,8 @@ TEST(ContextParameters, AreRefusedWithTheRemedy) {
   params = defaults();
   params.link_outage_ms = 30'001;
   EXPECT_THAT(error_of(params), HasSubstr("use at most 30000"));
-  for (const char* pool : {"198.18.0.0", "198.18.0.1/15", "239.0.0.0/8", "0.0.0.0/0", ""}) {
+  for (const char* pool : {"198.18.0.0", "198.18.0.1/15", "239.0.0.0/8", "240.0.0.0/8",
+                           "127.0.0.0/8", "0.0.0.0/0", ""}) {
     params = defaults();
     params.mcst_pool = pool;
     EXPECT_THAT(error_of(params), HasSubstr("use a unicast block")) << pool;

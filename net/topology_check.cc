@@ -44,11 +44,6 @@ bool is_name(const std::string& name) {
          });
 }
 
-bool is_unicast(Ipv4 a) {
-  const std::uint32_t first_octet = a.value() >> 24;
-  return first_octet != 0 && first_octet != 127 && first_octet < 224;
-}
-
 class Names {
  public:
   // Why `name` can't be used, or nothing.
@@ -140,8 +135,7 @@ MaybeProblem fabric_problem(const Topology& t) {
                    " can't be used; write a UDP port other than 0 and RoCE's 4791");
   }
   if (std::string text = problem_of_hello(t.hello); !text.empty()) return problem(std::move(text));
-  const Ipv4 last(t.mcst_pool.base.value() | ~t.mcst_pool.mask());
-  if (!is_unicast(t.mcst_pool.base) || !is_unicast(last)) {
+  if (!t.mcst_pool.is_unicast()) {
     return problem(
         "mcst_pool holds addresses that hosts treat specially (0/8, 127/8, 224/3); write a unicast "
         "prefix such as \"198.18.0.0/15\"");
@@ -170,7 +164,7 @@ MaybeProblem host_problem(const Topology& t, Names& names) {
     };
     if (std::string text = names.take(host.name); !text.empty()) return problem(std::move(text));
     const std::string address = "address " + host.address.to_string();
-    if (!is_unicast(host.address)) {
+    if (!host.address.is_unicast()) {
       return problem(address + " is not a host's address; write one such as \"10.0.0." +
                      std::to_string(i + 1) + "\"");
     }

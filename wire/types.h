@@ -64,6 +64,11 @@ class Ipv4 {
   constexpr Ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d)
       : value_(std::uint32_t{a} << 24 | std::uint32_t{b} << 16 | std::uint32_t{c} << 8 | d) {}
   constexpr std::uint32_t value() const { return value_; }
+  // Hosts treat the others specially: 0/8, 127/8, 224/3.
+  constexpr bool is_unicast() const {
+    const std::uint32_t first_octet = value_ >> 24;
+    return first_octet != 0 && first_octet != 127 && first_octet < 224;
+  }
   constexpr bool is_unset() const { return value_ == 0; }
   std::string to_string() const;
   static std::optional<Ipv4> parse(std::string_view dotted);
@@ -86,6 +91,9 @@ struct Ipv4Prefix {
   }
   constexpr bool contains(Ipv4 a) const { return ((a.value() ^ base.value()) & mask()) == 0; }
   constexpr std::uint64_t size() const { return std::uint64_t{1} << (32 - length); }
+  constexpr bool is_unicast() const {  // its first and its last address
+    return base.is_unicast() && Ipv4(base.value() | ~mask()).is_unicast();
+  }
   std::string to_string() const;  // "198.18.0.0/15"
   static std::optional<Ipv4Prefix> parse(std::string_view cidr);
 };
