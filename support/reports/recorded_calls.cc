@@ -72,16 +72,19 @@ wire::Result<RecordingLease> RecordingLease::open(const std::string& directory) 
 wire::Result<std::unique_ptr<CallRing>> CallRing::create(const std::string& directory,
                                                          const std::string& program,
                                                          const std::string& job) {
-  const std::string path = directory + "/" + new_name(kRingSuffix);
-  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // Under a hidden name until it is locked: clear_rings() removes rings without an owner.
+  const std::string name = new_name(kRingSuffix);
+  const std::string path = directory + "/" + name, hidden = directory + "/." + name;
+  UniqueFd file(::open(hidden.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return wire::call_failed("can't make " + path);
   const wire::WithoutWriteSignals quiet;
   const bool has_space = FreeSpace::of(file.get()).allows(sizeof(Ring));
   if (!has_space || posix_fallocate(file.get(), 0, sizeof(Ring)) != 0 ||
-      flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    ::unlink(path.c_str());
+      flock(file.get(), LOCK_EX | LOCK_NB) != 0 || ::link(hidden.c_str(), path.c_str()) != 0) {
+    ::unlink(hidden.c_str());
     return wire::unavailable("too little space for recorded calls in " + directory);
   }
+  ::unlink(hidden.c_str());
   auto mapped = map(std::move(file), sizeof(Ring), PROT_READ | PROT_WRITE);
   if (!mapped) {
     ::unlink(path.c_str());
@@ -171,7 +174,8 @@ std::vector<std::string> find_rings(const std::string& directory) {
   std::vector<std::string> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (entry.path().extension() == kRingSuffix) found.push_back(entry.path());
+    const std::string name = entry.path().filename();
+    if (name.ends_with(kRingSuffix) && !name.starts_with('.')) found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;

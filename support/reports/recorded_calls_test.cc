@@ -108,6 +108,18 @@ TEST_F(RecordedCalls, AreClearedOnceTheirProcessHasEnded) {
   EXPECT_TRUE(find_rings(directory_).empty());
 }
 
+// A ring that has no final name yet has no lock either.
+TEST_F(RecordedCalls, AreNotClearedWhileTheyAreMade) {
+  const std::string hidden = directory_ + "/.made.ring";
+  {
+    const auto ring = make_ring();
+    std::filesystem::copy_file(find_rings(directory_).at(0), hidden);
+  }
+  clear_rings(directory_);
+  EXPECT_TRUE(find_rings(directory_).empty());
+  EXPECT_TRUE(std::filesystem::exists(hidden));
+}
+
 TEST_F(RecordedCalls, AreNotReadFromOtherFiles) {
   std::ofstream(directory_ + "/1-0.ring") << std::string(sizeof(Ring), 'x');
   EXPECT_FALSE(CallRingReader::open(directory_ + "/1-0.ring"));
