@@ -226,7 +226,8 @@ std::vector<std::string> top_frame(const json& view, const TopScreen& screen) {
     // Drops have priority over links, including their title and the line about further readings.
     // Other readings get the rows that links leave.
     const std::size_t for_drops = std::min(readings.size() + 2, third);
-    const std::size_t for_links = std::min(links.size() + 1, rows - for_groups - for_drops);
+    const std::size_t for_links =
+        std::min(links.size() + 1, rows - std::min(rows, for_groups + for_drops));
     const std::vector<Line> others = reading_lines(view, false);
     readings.insert(readings.end(), others.begin(), others.end());
     if (readings.empty()) readings.push_back({"nothing", Style::kQuiet});
