@@ -49,7 +49,7 @@ struct Arguments {
   std::string record;
   bool shrink = false;
   std::string without_text;
-  Reduction without;
+  OmittedParts without;
   bool mutation_check = false;
   std::size_t keep_going = 10;
   std::string situations;
@@ -275,7 +275,7 @@ int run(int argc, char** argv) {
         "--mutation-check: this build has no switches for safety rules; configure one with "
         "-DBUILD_TESTING=ON");
   }
-  const auto without = reduction_from(a.without_text);
+  const auto without = omitted_from(a.without_text);
   if (!without) return refuse("--without: " + without.error().text);
   a.without = *without;
   if (sub.parsed()) return run_experiment(experiment);

@@ -22,16 +22,16 @@ class Shrinker {
   }
 
   // The first run, which later runs must repeat.
-  bool fails(const Reduction& reduction) {
-    auto plan = without(whole_, reduction);
+  bool fails(const OmittedParts& omitted) {
+    auto plan = without(whole_, omitted);
     if (!plan) return false;
     Outcome outcome = run(*plan);
     if (!outcome.failure) return false;
     const std::string kind = kind_of(*outcome.failure);
     if (!kind_.empty() && kind != kind_) return false;
-    if (sound_ && run(*without(*sound_, reduction)).failure) return false;
+    if (sound_ && run(*without(*sound_, omitted)).failure) return false;
     kind_ = kind;
-    best_.without = reduction;
+    best_.without = omitted;
     best_.plan = std::move(*plan);
     best_.outcome = std::move(outcome);
     return true;
@@ -66,7 +66,7 @@ class Shrinker {
     bool any = false;
     for (std::size_t piece = parts.size(); piece > 0; piece /= 2) {
       for (std::size_t at = 0; at < parts.size() && runs_ < most_runs_; at += piece) {
-        Reduction more = best_.without;
+        OmittedParts more = best_.without;
         const std::size_t end = std::min(at + piece, parts.size());
         more.insert(parts.begin() + static_cast<std::ptrdiff_t>(at),
                     parts.begin() + static_cast<std::ptrdiff_t>(end));
@@ -88,7 +88,7 @@ class Shrinker {
 }  // namespace
 
 std::optional<Shrunk> shrink(std::uint64_t seed, const PlanOptions& options,
-                             const Reduction& without_already, std::size_t most_runs) {
+                             const OmittedParts& without_already, std::size_t most_runs) {
   Shrinker shrinker(seed, options, most_runs);
   if (!shrinker.fails(without_already)) return std::nullopt;
   while (shrinker.leave_out()) {

@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "fabric-sim/checked/group_scenario.h"
-#include "fabric-sim/checked/reduction.h"
+#include "fabric-sim/checked/omitted_parts.h"
 
 namespace cepheus::sim {
 
 struct Shrunk {
-  Reduction without;
+  OmittedParts without;
   ScenarioPlan plan;  // the remaining plan
   Outcome outcome;    // ... and its failure
   std::size_t runs = 0;
@@ -20,6 +20,7 @@ struct Shrunk {
 // invariants hold with them on. Nothing if the seed does not fail at all. `most_runs` limits the
 // cost: the result may then be larger than necessary.
 std::optional<Shrunk> shrink(std::uint64_t seed, const PlanOptions& options,
-                             const Reduction& without_already = {}, std::size_t most_runs = 3000);
+                             const OmittedParts& without_already = {},
+                             std::size_t most_runs = 3000);
 
 }  // namespace cepheus::sim

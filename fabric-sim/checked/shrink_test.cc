@@ -38,7 +38,7 @@ TEST(Shrink, LeavesASmallerCaseThatFailsInTheSameWay) {
     EXPECT_LE(shrunk->plan.topology.hosts.size(), 4u);
     EXPECT_EQ(shrunk->outcome.failure->invariant, whole.failure->invariant);
 
-    const auto named = reduction_from(to_text(shrunk->without));
+    const auto named = omitted_from(to_text(shrunk->without));
     ASSERT_TRUE(named) << named.error().text;
     const Outcome again = GroupScenario(*without(plan, *named)).run();
     EXPECT_EQ(again.trace_hash, shrunk->outcome.trace_hash) << "its name is all it takes";
@@ -58,23 +58,23 @@ TEST(Shrink, HasNothingToDoWhereAllHolds) {
 
 TEST(Reduction, IsReadAsItIsWritten) {
   const std::string text = "i0-2,cut,g1,s0,s2-4,h0-12,m0.3,m0.5-6,m1.0,t9,loss,packets";
-  const auto parts = reduction_from(text);
+  const auto parts = omitted_from(text);
   ASSERT_TRUE(parts) << parts.error().text;
   EXPECT_EQ(parts->size(), 29u);
-  const auto again = reduction_from(to_text(*parts));
+  const auto again = omitted_from(to_text(*parts));
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, *parts);
-  EXPECT_TRUE(reduction_from("")->empty());
+  EXPECT_TRUE(omitted_from("")->empty());
   for (const char* wrong :
        {"x3", "h", "h3-", "h5-3", "m4", "m0.", "losses", "h3,,h4", "h99999999999"}) {
-    EXPECT_FALSE(reduction_from(wrong)) << wrong;
+    EXPECT_FALSE(omitted_from(wrong)) << wrong;
   }
 }
 
 // Two leaves of two hosts, two spines; a group of all.
-class ReductionOfAFabric : public testing::Test {
+class OmittedPartsOfAFabric : public testing::Test {
  protected:
-  ReductionOfAFabric() {
+  OmittedPartsOfAFabric() {
     PlanOptions options;
     options.fabrics = true;
     plan_ = make_plan(1, options);
@@ -87,17 +87,17 @@ class ReductionOfAFabric : public testing::Test {
     group.messages = {{0, 3000}, {3, 40}, {1, 70}};
   }
   std::string refusal(const char* text) {
-    const auto smaller = without(plan_, *reduction_from(text));
+    const auto smaller = without(plan_, *omitted_from(text));
     return smaller ? "" : smaller.error().text;
   }
 
   ScenarioPlan plan_;
 };
 
-TEST_F(ReductionOfAFabric, TakesAHostsMessagesAndIncidentsWithIt) {
+TEST_F(OmittedPartsOfAFabric, TakesAHostsMessagesAndIncidentsWithIt) {
   plan_.incidents = {{.kind = IncidentKind::kPause, .host = 0},
                      {.kind = IncidentKind::kPause, .lasts = 1ms, .host = 3}};
-  const auto smaller = without(plan_, *reduction_from("h0,s3,packets"));
+  const auto smaller = without(plan_, *omitted_from("h0,s3,packets"));
   ASSERT_TRUE(smaller) << smaller.error().text;
   EXPECT_EQ(smaller->topology.hosts.front().name, "h1");
   EXPECT_EQ(smaller->nics.size(), 3u);
@@ -114,19 +114,19 @@ TEST_F(ReductionOfAFabric, TakesAHostsMessagesAndIncidentsWithIt) {
   EXPECT_FALSE(GroupScenario(*smaller).run().failure);
 }
 
-TEST_F(ReductionOfAFabric, NamesNothingTwice) {
-  const auto few = essential(plan_, *reduction_from("s0,h0-1,t0-1,m0.1-2"));
+TEST_F(OmittedPartsOfAFabric, NamesNothingTwice) {
+  const auto few = essential(plan_, *omitted_from("s0,h0-1,t0-1,m0.1-2"));
   EXPECT_EQ(to_text(few), "s0");
 }
 
-TEST_F(ReductionOfAFabric, IsRefusedIfNoScenarioIsLeft) {
+TEST_F(OmittedPartsOfAFabric, IsRefusedIfNoScenarioIsLeft) {
   EXPECT_EQ(refusal("h0-2"), "no group of two members and a message is left");
   EXPECT_EQ(refusal("m0.0-2"), "no group of two members and a message is left");
   EXPECT_EQ(refusal("s2-3"), "hosts are left without a way between them");
   EXPECT_EQ(refusal("h4"), "the seed's plan has no h4");
 }
 
-TEST_F(ReductionOfAFabric, LeavesAPathThatACutDoesNotTouch) {
+TEST_F(OmittedPartsOfAFabric, LeavesAPathThatACutDoesNotTouch) {
   plan_.cut.trunks = {0};
   EXPECT_EQ(refusal("s2"), "") << "the cut goes with its switch";
   EXPECT_EQ(refusal("s3"), "hosts are left without a way between them");

@@ -37,7 +37,7 @@ struct Part {
   std::size_t group = 0;  // of a message
   auto operator<=>(const Part&) const = default;
 };
-using Reduction = std::set<Part>;
+using OmittedParts = std::set<Part>;
 
 // All removable parts of the plan.
 std::vector<Part> parts_of(const ScenarioPlan& plan);
@@ -46,13 +46,13 @@ std::vector<Part> parts_of(const ScenarioPlan& plan);
 // another; a group of one member is removed. kInvalid, with the reason, if a part does not belong
 // to the plan, or if the rest is no scenario: without a group, or with hosts that a cut leaves
 // without a shortest path.
-wire::Result<ScenarioPlan> without(const ScenarioPlan& plan, const Reduction& reduction);
+wire::Result<ScenarioPlan> without(const ScenarioPlan& plan, const OmittedParts& omitted);
 
 // The same without parts that other parts include: hosts and trunks of a switch, messages of a host
 // or a group.
-Reduction essential(const ScenarioPlan& plan, const Reduction& reduction);
+OmittedParts essential(const ScenarioPlan& plan, const OmittedParts& omitted);
 
-std::string to_text(const Reduction& reduction);
-wire::Result<Reduction> reduction_from(std::string_view text);
+std::string to_text(const OmittedParts& omitted);
+wire::Result<OmittedParts> omitted_from(std::string_view text);
 
 }  // namespace cepheus::sim

@@ -2,7 +2,7 @@
 #include <charconv>
 #include <optional>
 
-#include "fabric-sim/checked/reduction.h"
+#include "fabric-sim/checked/omitted_parts.h"
 
 namespace cepheus::sim {
 namespace {
@@ -45,7 +45,7 @@ bool take(std::string_view& text, char c) {
 }
 
 // "h3-5", "m0.4", "loss".
-bool add_parts(std::string_view text, Reduction& parts) {
+bool add_parts(std::string_view text, OmittedParts& parts) {
   for (const Name& name : kNames) {
     if (!name.is_numbered) {
       if (text != name.text) continue;
@@ -70,12 +70,12 @@ bool add_parts(std::string_view text, Reduction& parts) {
 
 }  // namespace
 
-std::string to_text(const Reduction& reduction) {
+std::string to_text(const OmittedParts& omitted) {
   std::string text;
-  for (auto at = reduction.begin(); at != reduction.end();) {
+  for (auto at = omitted.begin(); at != omitted.end();) {
     const Part first = *at;
     std::size_t last = first.number;
-    while (++at != reduction.end() && *at == Part{first.kind, last + 1, first.group}) ++last;
+    while (++at != omitted.end() && *at == Part{first.kind, last + 1, first.group}) ++last;
     const Name& name = name_of(first.kind);
     if (!text.empty()) text += ',';
     text += name.text;
@@ -87,8 +87,8 @@ std::string to_text(const Reduction& reduction) {
   return text;
 }
 
-wire::Result<Reduction> reduction_from(std::string_view text) {
-  Reduction parts;
+wire::Result<OmittedParts> omitted_from(std::string_view text) {
+  OmittedParts parts;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::string_view part = text.substr(0, end);

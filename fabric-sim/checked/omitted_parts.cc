@@ -1,4 +1,4 @@
-#include "fabric-sim/checked/reduction.h"
+#include "fabric-sim/checked/omitted_parts.h"
 
 #include <algorithm>
 #include <limits>
@@ -28,7 +28,7 @@ void keep(std::vector<T>& all, const std::vector<std::size_t>& numbers) {
 
 class Cutter {
  public:
-  Cutter(const ScenarioPlan& plan, const Reduction& reduction) : plan_(plan), out_(reduction) {}
+  Cutter(const ScenarioPlan& plan, const OmittedParts& omitted) : plan_(plan), out_(omitted) {}
 
   ScenarioPlan cut() {
     leave_out_faults();
@@ -56,7 +56,7 @@ class Cutter {
   void leave_out_of_group(std::size_t g);
 
   ScenarioPlan plan_;
-  const Reduction& out_;
+  const OmittedParts& out_;
   std::vector<std::size_t> hosts_;  // new numbers of the hosts
 };
 
@@ -177,9 +177,9 @@ std::vector<Part> parts_of(const ScenarioPlan& plan) {
   return parts;
 }
 
-Reduction essential(const ScenarioPlan& plan, const Reduction& reduction) {
+OmittedParts essential(const ScenarioPlan& plan, const OmittedParts& omitted) {
   const auto lacks = [&](PartKind kind, std::size_t number) {
-    return reduction.contains({kind, number});
+    return omitted.contains({kind, number});
   };
   const auto has_lost = [&](std::size_t host) {
     return lacks(PartKind::kHost, host) ||
@@ -202,21 +202,21 @@ Reduction essential(const ScenarioPlan& plan, const Reduction& reduction) {
     return lacks(PartKind::kGroup, g) ||
            has_lost(group.members[group.messages[part.number].source].host);
   };
-  Reduction few;
-  for (const Part& part : reduction) {
+  OmittedParts few;
+  for (const Part& part : omitted) {
     if (!is_implied(part)) few.insert(part);
   }
   return few;
 }
 
-wire::Result<ScenarioPlan> without(const ScenarioPlan& plan, const Reduction& reduction) {
-  if (reduction.empty()) return plan;
+wire::Result<ScenarioPlan> without(const ScenarioPlan& plan, const OmittedParts& omitted) {
+  if (omitted.empty()) return plan;
   const std::vector<Part> parts = parts_of(plan);
-  const Reduction known(parts.begin(), parts.end());
-  for (const Part& part : reduction) {
+  const OmittedParts known(parts.begin(), parts.end());
+  for (const Part& part : omitted) {
     if (!known.contains(part)) return wire::invalid("the seed's plan has no " + to_text({part}));
   }
-  ScenarioPlan smaller = Cutter(plan, reduction).cut();
+  ScenarioPlan smaller = Cutter(plan, omitted).cut();
   if (smaller.groups.empty()) return wire::invalid("no group of two members and a message is left");
   if (!has_ways(smaller)) return wire::invalid("hosts are left without a way between them");
   if (const auto wired = smaller.topology.plan(); !wired) return wire::invalid(wired.error().text);
