@@ -160,7 +160,13 @@ void Membership::take_up(Ipv4 leader, const wire::MrpHeader& header) {
 Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, Outbox& out) {
   const wire::MrpHeader& h = message.header;
   if (state_ == State::kWaiting) {
+    // The group is of another kind than this member.
+    if (message.reduction.has_value() != reduces_) {
+      refuse(h, MrpReject::kNotMember, out);
+      return Task::kNone;
+    }
     take_up(from, h);
+    reduction_ = message.reduction.value_or(wire::MrpReduction());
     host_sync_ = (h.flags & wire::MrpHeader::kHostSync) != 0;
     set_state(State::kRegistered, "a leader named this member");
     confirm(MrpType::kRegister, out);

@@ -39,9 +39,10 @@ class Membership {
     kStands,     // the leader still has the group; answers send_request()
   };
 
-  // `path_mtu`: of its port, bytes; 0: the leader does not learn it.
-  explicit Membership(MrpMember self, std::uint16_t path_mtu = 0)
-      : self_(self), path_mtu_(path_mtu) {}
+  // `path_mtu`: of its port, bytes; 0: the leader does not learn it. `reduces`: it takes part in a
+  // reduction group, and in no other kind.
+  explicit Membership(MrpMember self, std::uint16_t path_mtu = 0, bool reduces = false)
+      : self_(self), path_mtu_(path_mtu), reduces_(reduces) {}
 
   // `from` is the leader (the source of the datagram), or in REJECT this host's own switch. A
   // REGISTER is ignored that does not name this member and its token, as is a GIVE_UP before that.
@@ -71,6 +72,8 @@ class Membership {
   // What the group's ways can take: the path MTU by CONNECT, the window by the leader's last message
   // about it.
   const wire::MrpPath& path() const { return path_; }
+  // Of a reduction group, by REGISTER.
+  const wire::MrpReduction& reduction() const { return reduction_; }
   // The switches leave the PSNs at a change of the source to the hosts.
   bool host_sync() const { return host_sync_; }
 
@@ -92,6 +95,8 @@ class Membership {
 
   MrpMember self_;
   std::uint16_t path_mtu_;
+  bool reduces_;
+  wire::MrpReduction reduction_;
   State state_ = State::kWaiting;
   const char* state_reason_ = "new";  // of the last change of state
   wire::MrpReject reject_ = wire::MrpReject::kNone;

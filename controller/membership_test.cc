@@ -75,6 +75,20 @@ TEST(Membership, ConfirmsConnectOnlyOnceItsQueuePairIsUp) {
   expect_confirm(m.answers, MrpType::kConnect);
 }
 
+TEST(Membership, RefusesAReductionGroupThatItIsNotMadeFor) {
+  Member m;
+  MrpMessage message = register_message();
+  message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 4096, 64};
+  EXPECT_EQ(m.receive(message), MemberTask::kNone);
+  expect_reject(m.answers, MrpReject::kNotMember);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
+  m.membership = Membership(member(1), 4096, true);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kNone);
+  expect_reject(m.answers, MrpReject::kNotMember);
+  EXPECT_EQ(m.receive(message), MemberTask::kRegistered);
+  EXPECT_EQ(m.membership.reduction(), *message.reduction);
+}
+
 TEST(Membership, SendsItsPathMtuAndTakesTheGroups) {
   Member m;
   m.membership = Membership(member(1), 4096);

@@ -29,7 +29,9 @@ Registration::Registration(const RegistrationConfig& config, McstId id, std::uin
       epoch_(epoch),
       path_{config.path_mtu, 0},
       suspects_(10 * config.request_again),
-      late_(10 * config.request_again) {}
+      late_(10 * config.request_again) {
+  assert(!config.reduction || config.lost_member == LostMember::kEndsGroup);
+}
 
 void Registration::set_state(State state, const char* reason) {
   assert(state_ != State::kGone);
@@ -70,6 +72,7 @@ MrpMessage Registration::message(MrpType type) const {
                         (type == MrpType::kActivate && path != wire::MrpPath()) ||
                         (type == MrpType::kRefresh && knows_window_);
   if (has_path) m.path = path;
+  if (type == MrpType::kRegister) m.reduction = config_.reduction;
   if (type == MrpType::kRegister && config_.lost_member == LostMember::kEndsGroup) {
     m.header.flags = wire::MrpHeader::kLossEnds;
   }
@@ -82,7 +85,8 @@ void Registration::send_to_group(MrpType type, Outbox& out) const {
 
 // In as many packets as it takes.
 void Registration::send_list(MrpType type, std::span<const MrpMember> list, Outbox& out) const {
-  constexpr std::size_t per_packet = MrpMessage::kMaxMembers;
+  const std::size_t per_packet =
+      config_.reduction ? MrpMessage::kMaxWithReduction : MrpMessage::kMaxMembers;
   const std::size_t total = (list.size() + per_packet - 1) / per_packet;
   for (std::size_t seq = 0; seq < total; ++seq) {
     out.messages.push_back(message(type));
@@ -273,8 +277,10 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const bool is_unreachable = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
   // Of the leader's memory or port, by its own switch.
-  const bool may_name_leader = reason == MrpReject::kRemoteAccess ||
-                               reason == MrpReject::kWriteMode || reason == MrpReject::kTooLong;
+  const bool may_name_leader =
+      reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode ||
+      reason == MrpReject::kTooLong || reason == MrpReject::kMismatch ||
+      reason == MrpReject::kResultRefused;
   const bool in_operation = is_unreachable || may_name_leader;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);

@@ -107,6 +107,8 @@ struct RegistrationConfig {
   std::uint32_t instance = 0;  // this leader process
   std::uint16_t path_mtu = 0;  // of its own port, bytes; 0: no limit is known
   LostMember lost_member = LostMember::kEvicted;
+  // A reduction group. It ends with a lost member (LostMember::kEndsGroup).
+  std::optional<wire::MrpReduction> reduction;
   Duration timeout = times::kRegister;
   // Ends the registration earlier, if no CONFIRM comes for this time. Unset: only
   // `timeout` counts.

@@ -87,6 +87,8 @@ TEST(Registration, NamesTheRefusingMemberAndTheRemedy) {
       {MrpReject::kTooManyPaths, {member(2)}, "raise max_paths"},
       {MrpReject::kQuota, {}, "free groups or raise max_groups_per_host"},
       {MrpReject::kIncomplete, {}, "create fresh groups"},
+      {MrpReject::kNoMemory, {}, "raise reduction_memory"},
+      {MrpReject::kNotServed, {}, "bring leader and switches to the same version"},
       {static_cast<MrpReject>(99), {}, "a reason that this version does not have (99)"},
   };
   for (const Case& c : cases) {
@@ -102,6 +104,23 @@ TEST(Registration, NamesTheRefusingMemberAndTheRemedy) {
                                         : "10.0.255.1 refused the registration: "));
     EXPECT_THAT(net.leader.error().text, HasSubstr(c.text));
   }
+}
+
+TEST(Registration, EndsAReductionWhoseMembersDiffer) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.run_until_idle();
+  MrpMember leader = member(0), other = member(1);
+  leader.flags = 0x10, leader.token = 64;
+  other.flags = other.token = 0;
+  net.deliver({host(1), reject(MrpReject::kMismatch, {leader, other})});
+  EXPECT_EQ(net.leader.state(), State::kActive) << "no member may send it";
+  net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kMismatch, {leader, other})});
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  EXPECT_THAT(
+      net.leader.error().text,
+      HasSubstr("can't reduce: 10.0.0.1 (qp 0x11) has contributed 64 bytes, and "
+                "10.0.0.2 (qp 0x12) has contributed nothing, as to a barrier, to one unit"));
 }
 
 TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {

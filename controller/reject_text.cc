@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "wire/reduction.h"
+
 namespace cepheus::mrp {
 namespace {
 
@@ -20,6 +22,26 @@ std::string list_of(std::span<const MrpMember> members, const char* nobody = "a 
   }
   if (members.size() > kShown) text += " and " + std::to_string(members.size() - kShown) + " more";
   return text;
+}
+
+// "nothing, as to a barrier", "64 bytes", "64 bytes of operation 0x23".
+std::string contribution_text(const MrpMember& member) {
+  if (member.flags == 0 && member.token == 0) return "nothing, as to a barrier";
+  const auto operation = wire::ReductionImm::from(std::uint32_t{member.flags} << 24);
+  const std::string bytes = std::to_string(member.token) + " bytes";
+  if (operation.operation == static_cast<int>(wire::ReductionOp::kOr)) return bytes;
+  char number[8];
+  std::snprintf(number, sizeof number, "0x%x", member.flags);
+  return bytes + " of operation " + number;
+}
+
+std::string contributions_text(std::span<const MrpMember> named) {
+  std::string text;
+  for (const MrpMember& member : named) {
+    if (!text.empty()) text += ", and ";
+    text += to_string(member) + " has contributed " + contribution_text(member);
+  }
+  return text.empty() ? "two members have contributed different things" : text;
 }
 
 // The reason and the remedy, without the host that sent it.
@@ -82,6 +104,20 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kTooLong:
       return "it does not fit through the port towards " + list_of(named, "some members") +
              ": raise the MTU there, or create fresh groups, which have smaller packets";
+    case MrpReject::kNoMemory:
+      return "the switch has no memory left for another reduction group: free groups or raise "
+             "reduction_memory";
+    case MrpReject::kNotServed:
+      return "the switch does not serve this kind of reduction group: bring leader and switches to "
+             "the same version";
+    case MrpReject::kMismatch:
+      return contributions_text(named) +
+             ", to one unit: call the same reductions in the same order on all members, and create "
+             "fresh groups";
+    case MrpReject::kResultRefused:
+      return list_of(named) +
+             " had no receive that holds a result, or its device failed: the group's reason on "
+             "that host names the cause";
     case MrpReject::kNone:
       break;
   }
@@ -99,12 +135,14 @@ std::string to_string(const MrpMember& member) {
 }
 
 std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const MrpMember> named) {
-  const char* what = reason == MrpReject::kPathLost       ? " has lost a path: "
-                     : reason == MrpReject::kIncomplete   ? " has forgotten members: "
-                     : reason == MrpReject::kRemoteAccess ? " refused a WRITE: "
-                     : reason == MrpReject::kWriteMode    ? " can't serve the group's WRITEs: "
-                     : reason == MrpReject::kTooLong      ? " dropped a packet of the group: "
-                                                          : " refused the registration: ";
+  const char* what = reason == MrpReject::kPathLost        ? " has lost a path: "
+                     : reason == MrpReject::kIncomplete    ? " has forgotten members: "
+                     : reason == MrpReject::kRemoteAccess  ? " refused a WRITE: "
+                     : reason == MrpReject::kWriteMode     ? " can't serve the group's WRITEs: "
+                     : reason == MrpReject::kTooLong       ? " dropped a packet of the group: "
+                     : reason == MrpReject::kMismatch      ? " can't reduce: "
+                     : reason == MrpReject::kResultRefused ? " could not deliver a result: "
+                                                           : " refused the registration: ";
   return from.to_string() + what + reason_and_remedy(reason, id, named);
 }
 

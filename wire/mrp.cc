@@ -19,8 +19,8 @@ constexpr std::uint8_t kOptional = 0x80;  // in a record's type
 
 enum class Reading : std::uint8_t { kWhole, kMalformed, kUnknownRecord };
 
-// Walks the records behind a header. Members and PATHs go to `take`, which may refuse them, and
-// records of unknown optional types to `skip`.
+// Walks the records behind a header. Records of known types go to `take`, which may refuse them, and
+// those of unknown optional types to `skip`.
 template <typename Take, typename Skip>
 Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& skip) {
   while (!records.empty()) {
@@ -34,6 +34,9 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& 
     } else if (type == MrpPath::kRecordType) {
       const auto path = MrpPath::parse(records);
       if (!path || !take(*path)) return Reading::kMalformed;
+    } else if (type == MrpReduction::kRecordType) {
+      const auto reduction = MrpReduction::parse(records);
+      if (!reduction || !take(*reduction)) return Reading::kMalformed;
     } else if ((type & kOptional) == 0) {
       return Reading::kUnknownRecord;
     } else {
@@ -49,6 +52,12 @@ bool take_record(MrpMessage& message, const MrpMember& member) { return message.
 bool take_record(MrpMessage& message, const MrpPath& path) {
   if (message.path) return false;
   message.path = path;
+  return true;
+}
+
+bool take_record(MrpMessage& message, const MrpReduction& reduction) {
+  if (message.reduction || message.header.type != MrpType::kRegister) return false;
+  message.reduction = reduction;
   return true;
 }
 
@@ -74,8 +83,12 @@ constexpr std::array kRejectNames{"none",
                                   "a write outside a member's regions",
                                   "another write mode than the switches have",
                                   "the switches serve no sender groups",
-                                  "a packet too long for a port on the way"};
-static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kTooLong) + 1);
+                                  "a packet too long for a port on the way",
+                                  "no memory for another reduction group",
+                                  "a kind of group that the switch does not serve",
+                                  "members that reduce different things",
+                                  "a result that a member's device refused"};
+static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kResultRefused) + 1);
 
 // By MrpType, which has no 0.
 constexpr std::array kTypeNames{
@@ -169,6 +182,23 @@ void MrpPath::emit(std::span<std::uint8_t, kSize> out) const {
   store_be32(p + 4, window);
 }
 
+std::optional<MrpReduction> MrpReduction::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  const std::uint8_t* p = data.data();
+  if (p[0] != kRecordType || p[1] != kSize / kWord || p[3] != 0) return std::nullopt;
+  return MrpReduction{p[2], load_be16(p + 4), load_be16(p + 6)};
+}
+
+void MrpReduction::emit(std::span<std::uint8_t, kSize> out) const {
+  std::uint8_t* p = out.data();
+  p[0] = kRecordType;
+  p[1] = kSize / kWord;
+  p[2] = kind;
+  p[3] = 0;
+  store_be16(p + 4, unit);
+  store_be16(p + 6, window);
+}
+
 bool MrpMessage::add(const MrpMember& m) {
   if (member_count == kMaxMembers) return false;
   members[member_count++] = m;
@@ -192,8 +222,8 @@ std::optional<MrpMessage> MrpMessage::parse(std::span<const std::uint8_t> data) 
 }
 
 std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
-  const std::size_t bare =
-      MrpHeader::kSize + member_count * MrpMember::kSize + skipped_records().size();
+  const std::size_t bare = MrpHeader::kSize + member_count * MrpMember::kSize +
+                           (reduction ? MrpReduction::kSize : 0) + skipped_records().size();
   const bool has_path = path && bare + MrpPath::kSize <= kMaxSize;
   const std::size_t size = bare + (has_path ? MrpPath::kSize : 0);
   if (out.size() < size) return 0;
@@ -203,6 +233,10 @@ std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
   for (const MrpMember& m : list()) {
     m.emit(std::span<std::uint8_t, MrpMember::kSize>(p, MrpMember::kSize));
     p += MrpMember::kSize;
+  }
+  if (reduction) {
+    reduction->emit(std::span<std::uint8_t, MrpReduction::kSize>(p, MrpReduction::kSize));
+    p += MrpReduction::kSize;
   }
   if (has_path) {
     path->emit(std::span<std::uint8_t, MrpPath::kSize>(p, MrpPath::kSize));

@@ -16,6 +16,9 @@
 //   PATH, 8 bytes, at most once:
 //   |1|    5    |     2     |       path MTU        |   payload bytes; 0: no limit is known
 //   |                window, packets                |   0: no limit is known
+//   REDUCTION, 8 bytes, at most once, in REGISTER alone:
+//   |0|    8    |     2     |   kind    |     0     |
+//   |     unit, bytes       |    window, units      |
 //   REGION, 28 bytes, in PUBLISH alone: wire/publication.h
 //
 // The instance tells apart two leader processes on one host; a leader's identity is (source IP,
@@ -26,6 +29,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 #include <span>
 
@@ -86,6 +90,12 @@ enum class MrpReject : std::uint8_t {
   kWriteMode = 15,       // the named member needs another write mode than its switch has
   kNoSenderGroups = 16,  // the switches serve no sender groups
   kTooLong = 17,         // a packet of the group does not fit through a port on the way; with PATH
+  kNoMemory = 18,        // the switch has no memory left for another reduction group
+  kNotServed = 19,       // a kind of reduction group that the switch does not serve
+  // Two members have contributed different things to one unit: it names both. There a record's
+  // `flags` are the operation and type (wire/reduction.h), and `token` the bytes.
+  kMismatch = 20,
+  kResultRefused = 21,  // the named member's NIC has refused a result
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);
@@ -143,6 +153,27 @@ struct MrpPath {
   friend constexpr bool operator==(const MrpPath&, const MrpPath&) = default;
 };
 
+// A reduction group (docs/protocol.md, "Reductions"). A switch or member that does not know the
+// record refuses the REGISTER.
+struct MrpReduction {
+  static constexpr std::uint8_t kRecordType = 8;
+  static constexpr std::size_t kSize = 8;
+  static constexpr std::uint16_t kMostUnit = 4096, kMostWindow = 256;
+  // Barriers, and the bitwise OR of all contributions.
+  static constexpr std::uint8_t kGather = 1;
+  std::uint8_t kind = kGather;
+  std::uint16_t unit = 0;    // payload bytes of a packet at most; the path MTU may be less
+  std::uint16_t window = 0;  // units that a member may have under way: a power of two
+
+  bool is_valid() const {
+    return unit >= 1 && unit <= kMostUnit && window <= kMostWindow && std::has_single_bit(window);
+  }
+  // A whole record. Empty if `data` does not begin with one, or a reserved byte is not 0.
+  static std::optional<MrpReduction> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend constexpr bool operator==(const MrpReduction&, const MrpReduction&) = default;
+};
+
 struct MrpHeader {
   static constexpr std::size_t kSize = 20;
   static constexpr std::uint8_t kVersion = 3;
@@ -182,11 +213,14 @@ struct MrpMessage {
   static constexpr std::size_t kSignatureSize = 20;
   static constexpr std::size_t kMaxSize = kMaxDatagram - kSignatureSize;
   static constexpr std::size_t kMaxMembers = (kMaxSize - MrpHeader::kSize) / MrpMember::kSize;
+  // ... beside PATH and REDUCTION.
+  static constexpr std::size_t kMaxWithReduction = kMaxMembers - 1;
 
   MrpHeader header;
   std::array<MrpMember, kMaxMembers> members;  // the first member_count are valid
   std::size_t member_count = 0;
   std::optional<MrpPath> path;
+  std::optional<MrpReduction> reduction;
   // Records of optional types, unparsed: a switch that passes on the message, or a part of it,
   // passes these on too.
   std::array<std::uint8_t, kMaxSize - MrpHeader::kSize> skipped{};
@@ -204,12 +238,15 @@ struct MrpMessage {
   // Empty on a wrong version or length, an unknown type, a malformed record, or an unknown one that
   // must not be skipped.
   static std::optional<MrpMessage> parse(std::span<const std::uint8_t> data);
-  // PATH and skipped records follow the members. PATH is left out if unknown records have taken its
-  // place. Bytes written, 0 if `out` is too small.
+  // REDUCTION, PATH and skipped records follow the members. PATH is left out if the others have
+  // taken its place. Bytes written, 0 if `out` is too small.
   std::size_t emit(std::span<std::uint8_t> out) const;
 };
 static_assert(MrpMessage::kMaxMembers == 89);
 static_assert(MrpHeader::kSize + MrpMessage::kMaxMembers * MrpMember::kSize + MrpPath::kSize <=
+              MrpMessage::kMaxSize);
+static_assert(MrpHeader::kSize + MrpMessage::kMaxWithReduction * MrpMember::kSize + MrpPath::kSize +
+                  MrpReduction::kSize <=
               MrpMessage::kMaxSize);
 
 // The answer to a REGISTER that parse() refuses for its version, or for an unknown record that must

@@ -55,6 +55,10 @@ void print(const MrpMessage& m, const MrpKey* key) {
   }
   std::printf("], \"paths\": [");
   if (m.path) std::printf("[%d, %u]", m.path->mtu, m.path->window);
+  std::printf("], \"reductions\": [");
+  if (m.reduction) {
+    std::printf("[%d, %d, %d]", m.reduction->kind, m.reduction->unit, m.reduction->window);
+  }
   std::printf("]}\n");
 }
 
@@ -100,6 +104,9 @@ MrpMessage message(MrpType type, std::uint16_t flags, std::size_t members, std::
     m.add({Ipv4(static_cast<std::uint32_t>(random())), Qpn(static_cast<std::uint32_t>(random())),
            static_cast<std::uint8_t>(random() % 16), static_cast<std::uint16_t>(random()),
            static_cast<std::uint32_t>(random())});
+  }
+  if (type == MrpType::kRegister && (flags & 1) != 0 && members < MrpMessage::kMaxMembers) {
+    m.reduction = MrpReduction{static_cast<std::uint8_t>(random()), 4096, 64};
   }
   if ((flags & 1) != 0) {
     m.path = MrpPath{static_cast<std::uint16_t>(random()), static_cast<std::uint32_t>(random())};

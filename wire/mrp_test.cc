@@ -119,6 +119,63 @@ TEST(MrpPath, TakesTheSmallerOfKnownLimits) {
   EXPECT_EQ(m.path, (MrpPath{1024, 68}));
 }
 
+TEST(MrpReduction, HasTheLayoutOfItsDiagramBeforePath) {
+  MrpMessage m;
+  ASSERT_TRUE(m.add({Ipv4(10, 0, 0, 2), Qpn(1)}));
+  m.path = MrpPath{0x0102, 0x03040506};
+  m.reduction = MrpReduction{7, 0x1000, 0x0100};
+  const auto bytes = bytes_of(m);
+  const std::vector<std::uint8_t> expected = {8, 2, 7, 0, 0x10, 0, 1, 0, 0x85, 2, 1, 2, 3, 4, 5, 6};
+  ASSERT_EQ(bytes.size(), MrpHeader::kSize + MrpMember::kSize + expected.size());
+  EXPECT_TRUE(std::equal(expected.rbegin(), expected.rend(), bytes.rbegin()));
+  const auto parsed = MrpMessage::parse(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->reduction, m.reduction);
+  EXPECT_EQ(parsed->path, m.path);
+}
+
+TEST(MrpReduction, IsThereOnceWholeAndInRegisterAlone) {
+  const std::vector<std::uint8_t> once = {8, 2, 1, 0, 0x10, 0, 0, 64};
+  const auto message = MrpMessage::parse(with_record(once));
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->reduction, (MrpReduction{MrpReduction::kGather, 4096, 64}));
+  EXPECT_TRUE(message->reduction->is_valid());
+  auto twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  EXPECT_FALSE(MrpMessage::parse(with_record(twice)));
+  EXPECT_FALSE(MrpMessage::parse(with_record({8, 1, 1, 0})));
+  EXPECT_FALSE(MrpMessage::parse(with_record({8, 3, 1, 0, 0x10, 0, 0, 64, 0, 0, 0, 0})));
+  EXPECT_FALSE(MrpMessage::parse(with_record({8, 2, 1, 1, 0x10, 0, 0, 64}))) << "reserved";
+  auto confirm = with_record(once);
+  confirm[1] = static_cast<std::uint8_t>(MrpType::kConfirm);
+  EXPECT_FALSE(MrpMessage::parse(confirm));
+  EXPECT_FALSE(refuse_version(with_record(once))) << "it is known";
+}
+
+TEST(MrpReduction, HasAWindowThatIsAPowerOfTwoAndAUnitThatFitsAPacket) {
+  for (const std::uint16_t window : {1, 2, 64, 256}) {
+    EXPECT_TRUE((MrpReduction{1, 1024, window}.is_valid())) << window;
+  }
+  for (const std::uint16_t window : {0, 3, 63, 512}) {
+    EXPECT_FALSE((MrpReduction{1, 1024, window}.is_valid())) << window;
+  }
+  EXPECT_FALSE((MrpReduction{1, 0, 64}.is_valid()));
+  EXPECT_FALSE((MrpReduction{1, 4097, 64}.is_valid()));
+}
+
+TEST(MrpReduction, FitsBesideAListOfItsOwnLengthAndPath) {
+  MrpMessage m;
+  for (std::size_t i = 0; i < MrpMessage::kMaxWithReduction; ++i) {
+    ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1)}));
+  }
+  m.path = MrpPath{4096, 68};
+  m.reduction = MrpReduction{1, 4096, 64};
+  const auto parsed = MrpMessage::parse(bytes_of(m));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->path, m.path);
+  EXPECT_EQ(parsed->reduction, m.reduction);
+}
+
 TEST(MrpHeader, AloneHasItsOwnLength) {
   const auto bytes = header_bytes(MrpHeader{});
   EXPECT_EQ(load_be16(bytes.data() + 10), MrpHeader::kSize);

@@ -26,11 +26,14 @@ local REASONS = {[0] = "none", "table full", "no route", "group id in use", "mal
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
                  "another write mode than the switches have", "the switches serve no sender groups",
-                 "a packet too long for a port on the way"}
-local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER"}
-local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER = 1, 2, 3, 4, 5, 6, 7
+                 "a packet too long for a port on the way", "no memory for another reduction group",
+                 "a kind of group that the switch does not serve", "members that reduce different things",
+                 "a result that a member's device refused"}
+local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER", "REDUCTION"}
+local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER, REDUCTION = 1, 2, 3, 4, 5, 6, 7, 8
 local ORDERS = {[0] = "report alone", "drop the last packet of a message", "drop a data packet", "drop a merged ACK", "send CNPs"}
-local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 40, [ORDER] = 36}
+local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 40, [ORDER] = 36,
+                      [REDUCTION] = 8}
 local HOST_SYNC, PRESENCE, HEARS, FRESH, MEASURES = 0x8000, 1, 1, 1, 2
 
 local function field(make, name, text, ...)
@@ -77,6 +80,9 @@ local f = {
   region_length = field(ProtoField.uint64, "mrp.region.length", "Length"),
   region_rkey = field(ProtoField.uint32, "mrp.region.rkey", "Remote key", base.HEX),
   path_mtu = field(ProtoField.uint16, "mrp.path.mtu", "Path MTU of the way so far (0: not known)"),
+  reduction_kind = field(ProtoField.uint8, "mrp.reduction.kind", "Kind of reduction group"),
+  reduction_unit = field(ProtoField.uint16, "mrp.reduction.unit", "Payload bytes of a unit at most"),
+  reduction_window = field(ProtoField.uint16, "mrp.reduction.window", "Units that a member may have under way"),
   path_window = field(ProtoField.uint32, "mrp.path.window", "Packets that a source may have under way (0: not known)"),
   reply_port = field(ProtoField.uint16, "mrp.probe.reply_port", "Port of the answer"),
   answer = field(ProtoField.uint16, "mrp.probe.answer", "Bytes of the answer"),
@@ -242,6 +248,11 @@ local function add_record(tree, range, type)
     record:add(f.path_mtu, range(2, 2))
     record:add(f.path_window, range(4, 4))
     record:append_text(": path MTU " .. range(2, 2):uint())
+  elseif kind == REDUCTION then
+    record:add(f.reduction_kind, range(2, 1))
+    record:add(f.reduction_unit, range(4, 2))
+    record:add(f.reduction_window, range(6, 2))
+    record:append_text(": " .. range(6, 2):uint() .. " units of " .. range(4, 2):uint() .. " bytes")
   elseif kind == SENDER then
     record:add(f.control_port, range(2, 2))
     record:add(f.host, range(4, 4))

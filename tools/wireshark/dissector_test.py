@@ -97,7 +97,10 @@ class Registration(Dissector):
         paths = one.get("paths", [])
         columns = [list(map(tshark.number, packet.values["mrp.path." + name])) for name in ("mtu", "window")]
         self.assertEqual(list(map(list, zip(*columns))), paths)
-        words = ["4"] * len(one["members"]) + ["7"] * len(regions) + ["2"] * len(paths)
+        reductions = one.get("reductions", [])
+        columns = [list(map(tshark.number, packet.values["mrp.reduction." + name])) for name in ("kind", "unit", "window")]
+        self.assertEqual(list(map(list, zip(*columns))), reductions)
+        words = ["4"] * len(one["members"]) + ["7"] * len(regions) + ["2"] * (len(reductions) + len(paths))
         self.assertEqual(packet.values["mrp.words"], words)
 
     def test_names_are_those_of_wire(self):
