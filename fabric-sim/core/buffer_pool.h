@@ -35,6 +35,11 @@ class BufferPool final : public fabric::PayloadStore {
     assert(buffers_[buffer].references > 0);
     if (--buffers_[buffer].references == 0) free_.push_back(buffer);
   }
+  Made make(std::size_t bytes) override {
+    assert(bytes <= buffer_bytes_);
+    const wire::BufferRef buffer = acquire();
+    return {this->bytes(buffer).first(bytes), buffer};
+  }
   std::size_t in_use() const { return buffers_.size() - free_.size(); }
 
  private:

@@ -26,6 +26,11 @@ class TestPayloads final : public PayloadStore {
   void release(wire::BufferRef buffer) override {
     if (--buffers_.at(buffer).references == 0) buffers_.erase(buffer);
   }
+  Made make(std::size_t bytes) override {
+    if (!has_space) return {};
+    const wire::BufferRef buffer = add(std::vector<std::uint8_t>(bytes));
+    return {buffers_.at(buffer).bytes, buffer};
+  }
   std::size_t in_use() const { return buffers_.size(); }
 
   bool has_space = true;  // the engine may hold more

@@ -92,13 +92,21 @@ void PayloadPools::free_if_unused(Pool& pool) {
   }
 }
 
-bool PayloadPools::keep_private(wire::Frame& frame) {
+std::optional<std::uint32_t> PayloadPools::private_pool() {
   if (!private_) {
-    const auto pool = pool_for(kNobody);
-    if (!pool) return false;
-    private_ = *pool;
+    if (const auto pool = pool_for(kNobody)) private_ = *pool;
   }
-  return copy_in(*private_, frame);
+  return private_;
+}
+
+bool PayloadPools::keep_private(wire::Frame& frame) {
+  const auto pool = private_pool();
+  return pool && copy_in(*pool, frame);
+}
+
+PayloadPools::Taken PayloadPools::take_private(std::size_t bytes) {
+  const auto pool = private_pool();
+  return pool ? take(*pool, bytes) : Taken();
 }
 
 wire::Result<std::uint32_t> PayloadPools::make_pool(uid_t uid) {
@@ -151,15 +159,21 @@ bool PayloadPools::accept(std::uint32_t pool, std::uint32_t area, std::uint64_t 
   return true;
 }
 
-bool PayloadPools::copy_in(std::uint32_t pool, wire::Frame& frame) {
+PayloadPools::Taken PayloadPools::take(std::uint32_t pool, std::size_t bytes) {
   Pool& owner = pools_[pool];
-  const auto payload = frame.payload();
-  if (owner.switch_free.empty() || payload.size() > geometry_.slot_bytes) return false;
+  if (owner.switch_free.empty() || bytes > geometry_.slot_bytes) return {};
   const std::uint32_t slot = owner.switch_free.back();
   owner.switch_free.pop_back();
-  std::uint8_t* bytes = data(owner, geometry_.switch_area(), slot);
-  if (!payload.empty()) std::memcpy(bytes, payload.data(), payload.size());
-  frame.set_external_payload({bytes, payload.size()}, occupy(pool, geometry_.switch_area(), slot));
+  return {{data(owner, geometry_.switch_area(), slot), bytes},
+          occupy(pool, geometry_.switch_area(), slot)};
+}
+
+bool PayloadPools::copy_in(std::uint32_t pool, wire::Frame& frame) {
+  const auto payload = frame.payload();
+  const Taken taken = take(pool, payload.size());
+  if (taken.ref == wire::kNoBuffer) return false;
+  if (!payload.empty()) std::memcpy(taken.bytes.data(), payload.data(), payload.size());
+  frame.set_external_payload(taken.bytes, taken.ref);
   return true;
 }
 

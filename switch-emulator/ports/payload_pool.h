@@ -69,6 +69,12 @@ class PayloadPools {
   void leave(std::uint32_t pool);
   // Like copy_in(), into memory that no client can read: for payloads of no user.
   bool keep_private(wire::Frame& frame);
+  // A slot of that memory for `bytes`, with one reference; kNoBuffer: none is free.
+  struct Taken {
+    std::span<std::uint8_t> bytes;
+    wire::BufferRef ref = wire::kNoBuffer;
+  };
+  Taken take_private(std::size_t bytes);
   std::size_t pool_count() const { return pools_.size(); }
   std::span<std::uint8_t> memory(std::uint32_t pool) {
     return {pools_[pool].memory.data(), geometry_.pool_bytes()};
@@ -148,12 +154,14 @@ class PayloadPools {
   void free_if_unused(Pool& pool);
 
   wire::Result<std::uint32_t> make_pool(uid_t uid);
+  std::optional<std::uint32_t> private_pool();
+  Taken take(std::uint32_t pool, std::size_t bytes);
 
   PoolGeometry geometry_;
   std::size_t area_bytes_;
   unsigned area_shift_;
   std::vector<Pool> pools_;
-  std::optional<std::uint32_t> private_;  // pool of keep_private()
+  std::optional<std::uint32_t> private_;  // pool of keep_private() and take_private()
 };
 
 // One egress's share of the slots: receivers that stopped reading must not use up all.

@@ -1,6 +1,8 @@
-// The engine's view of payload buffers: it calls this before it keeps a frame longer than a call.
+// The engine's view of payload buffers: it calls this before it keeps a frame longer than a call, and
+// for payloads that it fills itself.
 #pragma once
 
+#include <span>
 #include <utility>
 
 #include "wire/frame.h"
@@ -13,6 +15,13 @@ class PayloadStore {
   // Takes a reference to the buffer. False: the engine already holds as many buffers as it may.
   virtual bool hold(wire::BufferRef buffer) = 0;
   virtual void release(wire::BufferRef buffer) = 0;
+  // A buffer of `bytes` that the engine fills, with one reference, which the engine holds. No
+  // buffer: none is free, or the engine already holds as many as it may.
+  struct Made {
+    std::span<std::uint8_t> bytes;
+    wire::BufferRef buffer = wire::kNoBuffer;
+  };
+  virtual Made make(std::size_t bytes) = 0;
 
  protected:
   ~PayloadStore() = default;
@@ -22,7 +31,7 @@ class PayloadStore {
 class HeldPayload {
  public:
   HeldPayload() = default;  // holds nothing
-  // Precondition: `store` has returned true for hold(buffer).
+  // Precondition: `store` has returned true for hold(buffer), or has made it.
   HeldPayload(PayloadStore& store, wire::BufferRef buffer) : store_(&store), buffer_(buffer) {}
   HeldPayload(HeldPayload&& other) noexcept
       : store_(std::exchange(other.store_, nullptr)), buffer_(other.buffer_) {}

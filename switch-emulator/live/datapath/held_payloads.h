@@ -1,8 +1,9 @@
-// The payloads that the gates of a live fabric's switches hold.
+// The payloads that a live fabric's switches hold at their gates, and those that they make.
 //
 // A host with its own area blocks only that. Hosts behind network interfaces share slots
 // (ports/payload_pool.h): switches hold at most half of these, and one host at most its share of
-// that half (wire/share.h), whichever hosts cooperate.
+// that half (wire/share.h), whichever hosts cooperate. Made payloads are in memory that no host can
+// read; the switches' share of the half limits them.
 #pragma once
 
 #include <vector>
@@ -33,6 +34,17 @@ class HeldPayloads final : public fabric::PayloadStore {
       ++free_;
     }
     pools_.drop(buffer);
+  }
+  Made make(std::size_t bytes) override {
+    const fabric::SenderNo own = pools_.geometry().switch_area();
+    auto& share = hosts_[own];
+    if (!share.has_space(free_)) return {};
+    const fabric::PayloadPools::Taken taken = pools_.take_private(bytes);
+    if (taken.ref == wire::kNoBuffer) return {};
+    pools_.note_sender(taken.ref, own);
+    share.add();
+    --free_;
+    return {taken.bytes, taken.ref};
   }
 
  private:

@@ -57,6 +57,22 @@ TEST_F(HeldPayloadsTest, CountNothingThatWasReleased) {
   EXPECT_EQ(fill(0).size(), first.size());
 }
 
+TEST_F(HeldPayloadsTest, AreMadeForTheSwitchItselfWithinItsShare) {
+  std::vector<wire::BufferRef> made;
+  for (;;) {
+    const auto one = held_.make(200);
+    if (one.buffer == wire::kNoBuffer) break;
+    ASSERT_EQ(one.bytes.size(), 200u);
+    one.bytes[199] = 7;
+    made.push_back(one.buffer);
+  }
+  EXPECT_NEAR(made.size(), slots_ / 3, 1) << "two thirds of the half";
+  EXPECT_EQ(in_use(), 0u) << "in memory of no user";
+  for (const wire::BufferRef one : made) held_.release(one);
+  EXPECT_NE(held_.make(200).buffer, wire::kNoBuffer);
+  EXPECT_EQ(held_.make(1 << 16).buffer, wire::kNoBuffer) << "longer than a slot";
+}
+
 TEST_F(HeldPayloadsTest, IncludeAllSlotsOfAHostsOwnArea) {
   fill(0);
   wire::Frame frame;
