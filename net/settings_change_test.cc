@@ -27,6 +27,7 @@ TEST(SettingsChange, NamesAdoptedSettings) {
   config.register_rate = 3;
   config.probe_rate = 8;
   config.max_paths = 4;
+  config.reduction_memory = 1 << 20;
   config.age = config.pending_age = config.orphan_age = config.gate_age = std::chrono::seconds(7);
   config.feedback_wait = std::chrono::milliseconds(5);
   config.rules.cnp_policy = CnpPolicy::kTmcf;
@@ -39,7 +40,8 @@ TEST(SettingsChange, NamesAdoptedSettings) {
                   of + "cnp_window = \"1ms\"", of + "feedback_wait = \"5ms\"",
                   of + "gate_age = \"7s\"", of + "max_groups = 1", of + "max_groups_per_host = 2",
                   of + "max_paths = 4", of + "orphan_age = \"7s\"", of + "pending_age = \"7s\"",
-                  of + "probe_rate = 8", of + "register_rate = 3"));
+                  of + "probe_rate = 8", of + "reduction_memory = \"1MiB\"",
+                  of + "register_rate = 3"));
   EXPECT_THAT(change.needs_restart, IsEmpty());
   EXPECT_EQ(with_settings(two_leaves(), next).to_toml(), next.to_toml());
 }

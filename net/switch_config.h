@@ -71,6 +71,7 @@ struct SwitchConfig {
   std::uint32_t register_rate = 1000;           // new groups a second that a host may register
   std::uint32_t probe_rate = 1000;              // PROBEs a second of a host; 0: no answer
   std::uint32_t max_paths = 4096;               // per group, hosts and trunks
+  std::size_t reduction_memory = std::size_t{256} << 20;  // bytes, of all reduction groups
   std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
   std::uint32_t max_held =
       64;  // first packets of a newcomer kept by reference per group; 0: RNR instead
@@ -117,6 +118,7 @@ struct SwitchConfig {
     register_rate = next.register_rate;
     probe_rate = next.probe_rate;
     max_paths = next.max_paths;
+    reduction_memory = next.reduction_memory;
     age = next.age;
     pending_age = next.pending_age;
     orphan_age = next.orphan_age;

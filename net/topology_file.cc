@@ -107,12 +107,13 @@ class Reader {
 
   void read_switch(const toml::table& table) {
     const TomlTable in(errors_, table, "[[switch]]",
-                       {"name",       "max_groups",   "max_groups_per_host", "register_rate",
-                        "probe_rate", "max_paths",    "data_window",         "max_held",
-                        "age",        "pending_age",  "orphan_age",          "gate_age",
-                        "rest",       "confirm_wait", "feedback_wait",       "source_change",
-                        "write_mode", "cnp_policy",   "cnp_window",          "sender_groups",
-                        "buffer",     "buffer_share", "buffer_reserve",      "group_halt"});
+                       {"name",          "max_groups", "max_groups_per_host", "register_rate",
+                        "probe_rate",    "max_paths",  "reduction_memory",    "data_window",
+                        "max_held",      "age",        "pending_age",         "orphan_age",
+                        "gate_age",      "rest",       "confirm_wait",        "feedback_wait",
+                        "source_change", "write_mode", "cnp_policy",          "cnp_window",
+                        "sender_groups", "buffer",     "buffer_share",        "buffer_reserve",
+                        "group_halt"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -121,6 +122,7 @@ class Reader {
     in.read_integer("register_rate", 1, 1'000'000, config.register_rate);
     in.read_integer("probe_rate", 0, 1'000'000, config.probe_rate);
     in.read_integer("max_paths", 2, 65535, config.max_paths);
+    in.read_bytes("reduction_memory", config.reduction_memory);
     in.read_integer("data_window", 1, 1 << 22, config.data_window);
     in.read_integer("max_held", 0, 65535, config.max_held);
     in.read("age", config.age);
@@ -306,6 +308,9 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   integer("register_rate", config.register_rate, usual.register_rate);
   integer("probe_rate", config.probe_rate, usual.probe_rate);
   integer("max_paths", config.max_paths, usual.max_paths);
+  if (config.reduction_memory != usual.reduction_memory) {
+    out << "reduction_memory = " << toml_string(bytes_to_text(config.reduction_memory)) << "\n";
+  }
   integer("data_window", config.data_window, usual.data_window);
   integer("max_held", config.max_held, usual.max_held);
   duration("age", config.age, usual.age);

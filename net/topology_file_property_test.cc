@@ -50,6 +50,7 @@ rc::Gen<SwitchConfig> any_switch_config() {
     config.register_rate = *rc::gen::inRange<std::uint32_t>(1, 5000);
     config.probe_rate = *rc::gen::inRange<std::uint32_t>(0, 5000);
     config.max_paths = *rc::gen::inRange<std::uint32_t>(2, 1000);
+    config.reduction_memory = *rc::gen::inRange<wire::Bytes>(0, 1 << 30);
     config.data_window = *rc::gen::inRange<std::uint32_t>(1, 1 << 22);
     config.max_held = *rc::gen::inRange<std::uint32_t>(0, 1000);
     config.age = between(7min, 1000h);
@@ -150,6 +151,7 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.register_rate == b.register_rate);
   RC_ASSERT(a.probe_rate == b.probe_rate);
   RC_ASSERT(a.max_paths == b.max_paths);
+  RC_ASSERT(a.reduction_memory == b.reduction_memory);
   RC_ASSERT(a.data_window == b.data_window);
   RC_ASSERT(a.max_held == b.max_held);
   RC_ASSERT(a.age == b.age);

@@ -35,16 +35,24 @@ Tombstone* GroupTable::find_tombstone(McstId id) {
   return at == tombstones_.end() ? nullptr : &at->second;
 }
 
-GroupEntry& GroupTable::add(McstId id, const Leader& leader, std::uint16_t epoch,
-                            std::size_t route_classes, Instant now) {
-  auto entry = std::make_unique<GroupEntry>(leader, id, epoch, make_, config_, route_classes);
+tl::expected<GroupEntry*, wire::MrpReject> GroupTable::add(McstId id, const Leader& leader,
+                                                           std::uint16_t epoch,
+                                                           std::size_t route_classes,
+                                                           GroupRequest request, Instant now) {
+  auto entry = std::make_unique<GroupEntry>(leader, id, epoch, route_classes);
+  Mft& mft = entry->table.mft;
+  request.memory_left = config_.reduction_memory - std::min(config_.reduction_memory, reserved_);
+  auto made = make_(mft, config_, request);
+  if (!made) return tl::unexpected(made.error());
+  mft.behaviour = std::move(*made);
+  reserved_ += mft.behaviour->reserved();
   entry->last_seen = now;
   entry->due = expires(*entry);
   order_.emplace(entry->due, id);
   ++led_by_[leader.host];
   [[maybe_unused]] const auto [at, is_new] = entries_.emplace(id, std::move(entry));
   assert(is_new);
-  return *at->second;
+  return at->second.get();
 }
 
 std::uint32_t GroupTable::led_by(Ipv4 host) const {
@@ -119,6 +127,7 @@ void GroupTable::erase(Call& call, McstId id) {
   for (const Path& path : table.mft.paths) --over_port_[path.port.value()];
   if (at->second->is_in_use) set_in_use(*at->second, false);
   table.mft.behaviour->release_held(call);
+  reserved_ -= table.mft.behaviour->reserved();
   const auto led = led_by_.find(table.leader);
   if (--led->second == 0) led_by_.erase(led);
   order_.erase({at->second->due, id});
@@ -201,11 +210,13 @@ std::size_t GroupTable::held() const {
 void GroupTable::check_consistent() const {
   std::vector<std::uint32_t> over(over_port_.size(), 0), in_use(over_port_.size(), 0);
   std::unordered_map<Ipv4, std::uint32_t> led;
+  std::size_t reserved = 0;
   for (const auto& [id, entry] : entries_) {
     const GroupInstance& table = entry->table;
     must(!tombstones_.contains(id), "a group that rests has a table");
     must(order_.contains({entry->due, id}), "an entry without its deadline");
     ++led[table.leader];
+    reserved += table.mft.behaviour->reserved();
     must(table.mft.id == id, "a table under another id");
     must(table.mft.leader < table.mft.paths.size() || entry->leaderless,
          "no path towards the leader");
@@ -218,6 +229,7 @@ void GroupTable::check_consistent() const {
   }
   must(entries_.size() <= std::max<std::size_t>(config_.max_groups, kept_), "too many tables");
   must(led == led_by_, "tables are miscounted by their leaders' hosts");
+  must(reserved == reserved_, "reserved memory is miscounted");
   must(over == over_port_, "groups over ports are miscounted");
   must(in_use == in_use_over_port_, "groups in use over ports are miscounted");
   must(order_.size() == entries_.size(), "a deadline without an entry");

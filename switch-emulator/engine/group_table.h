@@ -31,9 +31,8 @@ struct Leader {
 
 // A table, and state that only its registration needs.
 struct GroupInstance {
-  GroupInstance(McstId id, std::uint16_t epoch, MakeBehaviour make, const SwitchConfig& config,
-                std::size_t route_classes, Ipv4 leaders_host)
-      : mft(id, epoch, make, config), chosen(route_classes), leader(leaders_host) {}
+  GroupInstance(McstId id, std::uint16_t epoch, std::size_t route_classes, Ipv4 leaders_host)
+      : mft(id, epoch), chosen(route_classes), leader(leaders_host) {}
 
   Mft mft;
   std::vector<PortId> chosen;  // port that this group uses per class of routes; empty once active
@@ -48,9 +47,8 @@ struct GroupInstance {
 };
 
 struct GroupEntry {
-  GroupEntry(const Leader& l, McstId id, std::uint16_t epoch, MakeBehaviour make,
-             const SwitchConfig& config, std::size_t route_classes)
-      : leader(l), table(id, epoch, make, config, route_classes, l.host) {}
+  GroupEntry(const Leader& l, McstId id, std::uint16_t epoch, std::size_t route_classes)
+      : leader(l), table(id, epoch, route_classes, l.host) {}
 
   Leader leader;
   GroupInstance table;
@@ -113,8 +111,10 @@ class GroupTable {
   // True, once, if shares have changed since the last call.
   bool take_share_changes() { return std::exchange(shares_have_changed_, false); }
 
-  GroupEntry& add(McstId id, const Leader& leader, std::uint16_t epoch, std::size_t route_classes,
-                  Instant now);
+  // Refused if this switch does not serve such a group, or has no memory for it.
+  tl::expected<GroupEntry*, wire::MrpReject> add(McstId id, const Leader& leader,
+                                                 std::uint16_t epoch, std::size_t route_classes,
+                                                 GroupRequest request, Instant now);
   PathNo add_path(Mft& mft, PortId port, bool is_host);
   // Takes a member out of a table.
   void remove_path(Call& call, GroupEntry& entry, PathNo path);
@@ -165,6 +165,7 @@ class GroupTable {
   Instant next_look_{};
   std::size_t kept_ = 0;  // number of tables when the limit last changed
   std::unordered_map<Ipv4, std::uint32_t> led_by_;
+  std::size_t reserved_ = 0;  // bytes of all behaviours
 };
 
 }  // namespace cepheus::fabric

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "net/pfc.h"
@@ -71,9 +72,17 @@ struct TableShape;
 
 class Behaviour;
 struct Mft;
-// Chooses a group's behaviour, when it is registered (behaviour.h).
-using MakeBehaviour = std::unique_ptr<Behaviour> (*)(const Mft&, const SwitchConfig&);
-std::unique_ptr<Behaviour> make_behaviour(const Mft& mft, const SwitchConfig& config);
+// What a group's REGISTER and the switch's memory decide about its behaviour.
+struct GroupRequest {
+  std::uint16_t flags = 0;  // of REGISTER
+  std::optional<wire::MrpReduction> reduction;
+  std::size_t memory_left = 0;  // bytes that no reduction group has reserved
+};
+// Chooses a group's behaviour, when it is registered (behaviour.h), or refuses the group.
+using MadeBehaviour = tl::expected<std::unique_ptr<Behaviour>, wire::MrpReject>;
+using MakeBehaviour = MadeBehaviour (*)(const Mft&, const SwitchConfig&, const GroupRequest&);
+MadeBehaviour make_behaviour(const Mft& mft, const SwitchConfig& config,
+                             const GroupRequest& request = {});
 
 class Switch {
  public:

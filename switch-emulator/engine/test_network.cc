@@ -156,7 +156,7 @@ void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_
     const auto rest = std::span(list).subspan(seq * kMost);
     inject_bytes(leader, control_bytes(leader, wire::MrpType::kRegister, registration_epoch,
                                        rest.first(std::min(kMost, rest.size())), 1, seq, total,
-                                       key(), flags));
+                                       key(), flags, reduction));
   }
 }
 
@@ -169,20 +169,20 @@ void TestNetwork::control(std::size_t leader, wire::MrpType type, std::uint16_t 
                                      has_count ? others : 0));
 }
 
-std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::MrpType type,
-                                                     std::uint16_t control_epoch,
-                                                     std::span<const wire::MrpMember> members,
-                                                     std::uint32_t instance, std::uint16_t seq,
-                                                     std::uint16_t total, const wire::MrpKey* key,
-                                                     std::uint16_t flags) {
+std::vector<std::uint8_t> TestNetwork::control_bytes(
+    std::size_t leader, wire::MrpType type, std::uint16_t control_epoch,
+    std::span<const wire::MrpMember> members, std::uint32_t instance, std::uint16_t seq,
+    std::uint16_t total, const wire::MrpKey* key, std::uint16_t flags,
+    const std::optional<wire::MrpReduction>& reduction, McstId id) {
   wire::MrpMessage message;
   message.header.flags = flags;
   message.header.type = type;
   message.header.epoch = control_epoch;
   message.header.seq = seq;
   message.header.total = total;
-  message.header.mcst_id = kGroup;
+  message.header.mcst_id = id;
   message.header.instance = instance;
+  message.reduction = reduction;
   for (const auto& m : members) EXPECT_TRUE(message.add(m));
   return datagram_bytes(leader, message, key);
 }
@@ -240,7 +240,7 @@ void TestNetwork::write(std::size_t host, std::int64_t psn, std::uint16_t region
 
 void TestNetwork::set_up_group(std::size_t leader, std::uint16_t registration_epoch) {
   epoch = registration_epoch;
-  register_group(leader, registration_epoch);
+  register_group(leader, registration_epoch, {}, reduction ? wire::MrpHeader::kLossEnds : 0);
   control(leader, wire::MrpType::kActivate, registration_epoch);
   clear();
 }

@@ -67,7 +67,8 @@ class TestNetwork {
   static std::vector<std::uint8_t> control_bytes(
       std::size_t leader, wire::MrpType type, std::uint16_t epoch,
       std::span<const wire::MrpMember> members, std::uint32_t instance = 1, std::uint16_t seq = 0,
-      std::uint16_t total = 1, const wire::MrpKey* key = nullptr, std::uint16_t flags = 0);
+      std::uint16_t total = 1, const wire::MrpKey* key = nullptr, std::uint16_t flags = 0,
+      const std::optional<wire::MrpReduction>& reduction = {}, McstId id = kGroup);
   void inject_at(std::size_t s, PortId port, std::vector<std::uint8_t> bytes);
   // REGISTER and ACTIVATE; discards the messages to hosts.
   void set_up_group(std::size_t leader = 0, std::uint16_t epoch = 1);
@@ -126,8 +127,9 @@ class TestNetwork {
   std::map<std::uint16_t, std::set<std::size_t>> registered;  // hosts, by epoch
   const wire::MrpKey* sign_with = nullptr;                    // instead of the fabric's key
   std::uint8_t tos = 0;                                       // of all frames from hosts
-  bool listens = true;      // frames to a host must be for the process there
-  std::uint16_t epoch = 1;  // of the group: sets the start PSN of texts
+  std::optional<wire::MrpReduction> reduction;  // of the groups that register_group() registers
+  bool listens = true;                          // frames to a host must be for the process there
+  std::uint16_t epoch = 1;                      // of the group: sets the start PSN of texts
   Psn start_psn() const { return wire::group_start_psn(kGroup, epoch); }
   std::string text(const Frame& frame) const;
 

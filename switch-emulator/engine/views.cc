@@ -91,7 +91,9 @@ TableBytes bytes_of(const GroupInstance& table) {
 }
 
 TableBytes bytes_of(const TableShape& shape) {
-  GroupInstance table(McstId(), 0, make_behaviour, SwitchConfig(), 0, Ipv4());
+  const SwitchConfig config;
+  GroupInstance table(McstId(), 0, 0, Ipv4());
+  table.mft.behaviour = *make_behaviour(table.mft, config);
   const bool by_trunk = shape.members > 0;
   const std::size_t lowest = shape.ports - shape.paths;
   const auto port = [&](std::size_t i) {

@@ -1,7 +1,7 @@
 // Handling of a group's packets: one object per group, created when the group is registered.
 //
 // Registration, ageing, eviction and views call these functions and know no more. Only
-// make_behaviour() (switch.h) chooses the class.
+// make_behaviour() (switch.h) chooses the class, or refuses the group.
 #pragma once
 
 #include <utility>
@@ -72,6 +72,8 @@ class Behaviour {
   // For administrators: fills in all fields except the tree's.
   virtual void show(const SwitchConfig& config, GroupView& view) const = 0;
   virtual TableBytes bytes() const = 0;
+  // Of these, what counts against the switch's memory for reductions; it never changes.
+  virtual std::size_t reserved() const { return 0; }
   // The egress ports of data from `ingress`.
   virtual void list_copies(PortId ingress, std::vector<PortId>& out) const = 0;
   // For simulation (Switch::jump).

@@ -39,11 +39,14 @@ class Ticker final : public Behaviour {
   void show(const SwitchConfig&, GroupView&) const override {}
   TableBytes bytes() const override { return {}; }
   void list_copies(PortId, std::vector<PortId>&) const override {}
+  std::size_t reserved() const override { return 100; }
   bool jump(std::uint64_t) override { return false; }
   void check_consistent(std::size_t) const override {}
 };
 
-std::unique_ptr<Behaviour> make_ticker(const Mft&, const SwitchConfig&) {
+MadeBehaviour make_ticker(const Mft&, const SwitchConfig&, const GroupRequest& request) {
+  if (request.memory_left < 100) return tl::unexpected(wire::MrpReject::kNoMemory);
+  if (request.reduction) return tl::unexpected(wire::MrpReject::kNotServed);
   return std::make_unique<Ticker>();
 }
 
@@ -84,6 +87,39 @@ TEST_F(BehaviourTest, HasATimerOfItsOwn) {
   EXPECT_EQ(Ticker::ticks, 1);
   EXPECT_EQ(switch_.deadline(), idle) << "only the group's age is left";
   switch_.check_consistent();
+}
+
+TEST_F(BehaviourTest, MayRefuseAGroupForItsRegister) {
+  const wire::MrpReduction reduction{wire::MrpReduction::kGather, 4096, 64};
+  send(TestNetwork::control_bytes(0, wire::MrpType::kUnregister, 1, {}));
+  out_.clear();
+  send(TestNetwork::control_bytes(0, wire::MrpType::kRegister, 2, members_, 2, 0, 1, nullptr, 0,
+                                  reduction, McstId(198, 18, 0, 8)));
+  ASSERT_EQ(out_.emits.size(), 1u);
+  EXPECT_EQ(net_->text(out_.emits[0].frame),
+            "reject e2 a kind of group that the switch does not serve");
+  EXPECT_EQ(switch_.group_count(), 0u);
+  switch_.check_consistent();
+}
+
+TEST_F(BehaviourTest, IsRefusedOnceOthersHaveReservedAllMemory) {
+  SwitchConfig config = net_->config(0);
+  config.reduction_memory = 250;
+  Switch small(config, net_->payloads, make_ticker);
+  const auto register_group = [&](std::uint8_t number) {
+    out_.clear();
+    const auto bytes = TestNetwork::control_bytes(0, wire::MrpType::kRegister, 1, members_, 1, 0, 1,
+                                                  nullptr, 0, {}, McstId(198, 18, 0, number));
+    small.on_packet(now_, net_->port_of(0), *Frame::from_bytes(bytes), out_);
+    small.check_consistent();
+    return small.group_count();
+  };
+  EXPECT_EQ(register_group(1), 1u);
+  EXPECT_EQ(register_group(2), 2u);
+  EXPECT_EQ(register_group(3), 2u);
+  EXPECT_EQ(net_->text(out_.emits.at(0).frame), "reject e1 no memory for another reduction group");
+  small.on_timer(now_ + config.pending_age, out_);
+  EXPECT_EQ(register_group(3), 1u) << "the others have aged";
 }
 
 TEST_F(BehaviourTest, ShowsPathsWithoutTurnsIfItHasNone) {

@@ -24,7 +24,9 @@ const Numbering& numbering_of(const net::Rules& rules) {
 
 }  // namespace
 
-std::unique_ptr<Behaviour> make_behaviour(const Mft& mft, const SwitchConfig& config) {
+MadeBehaviour make_behaviour(const Mft& mft, const SwitchConfig& config,
+                             const GroupRequest& request) {
+  if (request.reduction) return tl::unexpected(wire::MrpReject::kNotServed);
   return std::make_unique<Group>(mft, config);
 }
 

@@ -15,6 +15,7 @@ class GroupTest : public testing::Test {
  protected:
   GroupTest() {
     config_.ports.resize(3);
+    mft_.behaviour = *make_behaviour(mft_, config_);
     for (std::uint16_t port = 0; port < 3; ++port) mft_.add_path(PortId(port), true);
     mft_.leader = 0;
   }
@@ -27,7 +28,7 @@ class GroupTest : public testing::Test {
   TestPayloads payloads_;
   HeldFrames held_{3};
   SwitchOutput out_;
-  Mft mft_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
+  Mft mft_{McstId(198, 18, 0, 7), 1};
   Call call_{config_, counters_, pauses_, scratch_, payloads_,
              held_,   Instant(), out_,    PortId(), wire::Icrc::kNone};
 };

@@ -15,9 +15,7 @@ namespace cepheus::fabric {
 struct Mft {
   static constexpr std::size_t kMaxPaths = kNoPath;  // largest number in the path index
 
-  Mft(McstId mcst_id, std::uint16_t registration_epoch, MakeBehaviour make,
-      const SwitchConfig& config)
-      : id(mcst_id), epoch(registration_epoch), behaviour(make(*this, config)) {}
+  Mft(McstId mcst_id, std::uint16_t registration_epoch) : id(mcst_id), epoch(registration_epoch) {}
 
   const McstId id;
   const std::uint16_t epoch;
@@ -28,7 +26,8 @@ struct Mft {
   std::vector<Path> paths;
   PathNo leader = kNoPath;  // path towards the leader: ingress of the registration
 
-  const std::unique_ptr<Behaviour> behaviour;
+  // Set once, before the first path.
+  std::unique_ptr<Behaviour> behaviour;
 
   PathNo find(PortId port) const {
     if (port.value() >= path_index.size()) return kNoPath;

@@ -33,7 +33,9 @@ TEST(MessageEnds, AreKeptHoweverManyAreUnderWay) {
 }
 
 TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
-  Mft mft(TestNetwork::kGroup, 1, make_behaviour, SwitchConfig());
+  const SwitchConfig config;
+  Mft mft(TestNetwork::kGroup, 1);
+  mft.behaviour = *make_behaviour(mft, config);
   mft.add_path(PortId(3), true);
   mft.add_path(PortId(7), false);
   EXPECT_EQ(mft.path_index.size(), 8u);

@@ -98,7 +98,9 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
     return send_reject(call, request, refusal.reason, refusal.member);
   }
   GroupEntry* const known = groups_.find(request.id());
-  GroupEntry& entry = known == nullptr ? open_pending(call, request) : *known;
+  const auto opened = known == nullptr ? open_pending(call, request) : known;
+  if (!opened) return send_reject(call, request, opened.error(), {});
+  GroupEntry& entry = **opened;
   touch(call, entry);
 
   if (const Refusal refusal = tree_.place_all(call, entry.table, request.message.list())) {
@@ -197,14 +199,19 @@ Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   return {};
 }
 
-GroupEntry& Registrar::open_pending(Call& call, const MrpRequest& request) {
-  GroupEntry& entry =
-      groups_.add(request.id(), request.leader(), request.epoch(), routes_.class_count(), call.now);
+tl::expected<GroupEntry*, MrpReject> Registrar::open_pending(Call& call,
+                                                             const MrpRequest& request) {
+  const wire::MrpMessage& message = request.message;
+  const auto added =
+      groups_.add(request.id(), request.leader(), request.epoch(), routes_.class_count(),
+                  {message.header.flags, message.reduction}, call.now);
+  if (!added) return added;
+  GroupEntry& entry = **added;
   entry.table.loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
   Mft& mft = entry.table.mft;
   const PortConfig& port = call.port(call.ingress());
   mft.leader = groups_.add_path(mft, call.ingress(), port.kind == PortKind::kHost);
-  return entry;
+  return &entry;
 }
 
 GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {

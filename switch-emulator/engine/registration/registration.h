@@ -85,7 +85,7 @@ class Registrar {
   bool is_stale(const MrpRequest& request);
   bool is_under_way(const MrpRequest& request);
   Refusal refuse(Call& call, const MrpRequest& request);
-  GroupEntry& open_pending(Call& call, const MrpRequest& request);
+  tl::expected<GroupEntry*, wire::MrpReject> open_pending(Call& call, const MrpRequest& request);
   void request_confirms(Call& call, const MrpRequest& request, Roster& roster,
                         std::span<const PortId> ports, std::uint16_t flags = 0);
   bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
