@@ -88,6 +88,11 @@ def table(build, records):
         both = row["table"]["total"] + row["beside"]["total"]
         records.add("trunks", f"{row['members']} members, {state}", "memory", "bytes", both)
         print(f"    {row['members']:>6} members, {state:<16}  {both:>8}")
+    print("  a reduction group with a host on each port, units of 4 KiB:")
+    for row in found["reductions"]:
+        both = row["table"]["total"] + row["beside"]["total"]
+        records.add("reductions", f"window {row['window']}", "memory", "bytes", both)
+        print(f"    window of {row['window']:>3} units           {both:>14}")
 
 
 def is_listening(port):

@@ -1,6 +1,6 @@
 // Bytes of one group in a switch, in its table and outside of it, by field and by number of paths, and
 // of a region that a member has published for WRITEs, and of the frames that wait at all gates, as JSON. Also of groups with all members
-// behind trunks: while they are registered, and after that.
+// behind trunks: while they are registered, and after that. And of reduction groups, by window.
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
@@ -44,8 +44,17 @@ int main(int argc, char** argv) {
           TableShape{.ports = ports, .paths = ports, .members = members, .active = active}));
     }
   }
+  using cepheus::wire::MrpReduction;
+  nlohmann::json reductions = nlohmann::json::array();
+  for (const std::uint16_t window : {16, 64, 256}) {
+    const MrpReduction reduction{MrpReduction::kGather, MrpReduction::kMostUnit, window};
+    reductions.push_back(
+        to_json(TableShape{.ports = ports, .paths = ports, .reduction = reduction}));
+    reductions.back()["window"] = window;
+  }
   const nlohmann::json out = {{"hosts", hosts},
                               {"trunks", trunks},
+                              {"reductions", reductions},
                               {"region", sizeof(cepheus::fabric::Region)},
                               {"held", HeldFrames::kMost * sizeof(HeldFrames::Held)}};
   std::printf("%s\n", out.dump().c_str());

@@ -94,6 +94,9 @@ struct SwitchConfig {
   Duration confirm_wait = wire::times::kSwitchConfirm;
   // Feedback is overdue after two round trips and this time, or four deviations, which may be longer.
   Duration feedback_wait{0};
+  // A member of a reduction group that others wait for is probed once in this time. Not in a
+  // topology's file: hosts have no time that depends on it.
+  Duration reduction_probe = std::chrono::seconds(1);
   // Between two HELLOs on each trunk. A trunk is dark after kHellosMissed of these times without
   // any packet from the far end. 0: no HELLOs, so only cables that are known to be cut are down.
   Duration hello = wire::times::kHello;

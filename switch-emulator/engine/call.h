@@ -89,7 +89,7 @@ struct Call {
     count(kind);
     if (frame.size() > port(id).mtu) {
       counters.add(id, Counter::kDropTooLong);
-      if (kind == Counter::kDataCopies) too_long_ = id;
+      if (kind == Counter::kDataCopies || kind == Counter::kReductionSent) too_long_ = id;
       return nullptr;
     }
     out.emits.emplace_back(id, ingress_, frame);

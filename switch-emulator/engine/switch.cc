@@ -7,6 +7,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
+#include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 #include "switch-emulator/engine/registration/probes.h"
@@ -175,7 +176,8 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   Mft& mft = entry->table.mft;
   const PathNo path = mft.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
-  groups.note_use(call.now, *entry);
+  // Acknowledgements alone keep no table: devices acknowledge probes long after their group's end.
+  if (headers->bth.opcode != wire::Opcode::kRcAcknowledge) groups.note_use(call.now, *entry);
   call.order = entry->order.get();
   if (call.order != nullptr && take_by_order(call, mft, *headers)) {
     return call.count(Counter::kDropDataOnRequest);
@@ -187,6 +189,9 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const std::uint32_t before = was_lost ? accepted() : 0;
   mft.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
   if (const auto port = call.take_too_long()) report_too_long(call, *entry, *port);
+  if (const auto failure = mft.behaviour->take_failure(call.now)) {
+    report_failure(call, *entry, *failure);
+  }
   if (was_lost && accepted() != before) {
     entry->orphaned.reset();
     groups.reschedule(id, *entry);

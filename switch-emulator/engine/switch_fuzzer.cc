@@ -1,9 +1,10 @@
-// Mutated frames into a switch with a running group, a pending one, a sender group and a trunk;
-// consistent after each.
+// Mutated frames into a switch with a running group, a pending one, two of reductions, a sender group
+// and a trunk; consistent after each.
 //
 // Input: records of (port, length, bytes). The first byte's high bit lets the bytes choose the
 // fields of a valid frame, so that mutations reach beyond the checks of lengths and checksums: of a
-// group, or with the next bit as well, of a sender group.
+// group, or with the next bit as well, of a sender group. A bit of the frame's own first byte makes it
+// one of a reduction group.
 #include <algorithm>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "wire/icrc.h"
 #include "wire/probe.h"
 #include "wire/publication.h"
+#include "wire/reduction.h"
 #include "wire/roce.h"
 #include "wire/sender_group.h"
 
@@ -24,6 +26,9 @@ using fabric::SwitchOutput;
 using wire::Frame;
 
 constexpr wire::McstId kGroup(198, 18, 0, 7), kPending(198, 18, 0, 8);
+// Reductions whose root is here, and behind the trunk.
+constexpr wire::McstId kRoot(198, 18, 0, 9), kLeaf(198, 18, 0, 10);
+constexpr std::uint16_t kWindow = 4, kUnit = 12;
 constexpr std::uint16_t kPorts = 4;  // hosts on 0 to 2, a switch on 3
 constexpr wire::Qpn kVirtual(wire::kFirstSenderGroupQpn + 5);
 constexpr wire::Psn kSenderStart(0xFFFFF0);
@@ -65,10 +70,10 @@ std::vector<std::uint8_t> datagram(wire::Ipv4 source, wire::Ipv4 destination,
   return bytes;
 }
 
-std::vector<std::uint8_t> with_payload(const wire::RoceHeaders& headers) {
+std::vector<std::uint8_t> with_payload(const wire::RoceHeaders& headers, std::size_t size = 4) {
   Frame frame;
-  headers.emit(frame, 4);
-  const std::array<std::uint8_t, 4> payload{};
+  headers.emit(frame, size);
+  const std::vector<std::uint8_t> payload(size);
   frame.set_external_payload(payload, wire::kNoBuffer);
   std::vector<std::uint8_t> bytes(frame.size());
   frame.to_bytes(bytes);
@@ -92,6 +97,10 @@ class Harness {
     control(wire::MrpType::kActivate, 1);
     control(wire::MrpType::kRegister, 1, kPending);
     for (std::uint8_t last = 1; last <= 3; ++last) publish(last);
+    for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
+      control(type, 1, kRoot);
+      control(type, 1, kLeaf, 9);
+    }
   }
 
   void deliver(wire::PortId port, std::vector<std::uint8_t> bytes) {
@@ -113,7 +122,12 @@ class Harness {
   // The state that the input meets: if all frames were dropped, the fuzzer would find nothing.
   void check_set_up() const {
     const auto senders = switch_.sender_groups();
-    fabric::must(switch_.group_count() == 2, "a running group and a pending one");
+    fabric::must(switch_.group_count() == 4, "running groups and a pending one");
+    for (const auto id : {kRoot, kLeaf}) {
+      const auto group = switch_.group(id);
+      fabric::must(group->active && group->reduction->newest == 2, "units under way");
+      fabric::must(group->reduction->complete == 1, "... and one that all have contributed to");
+    }
     fabric::must(senders.size() == 1 && senders[0].copies == 6,
                  "a sender group that data flows in");
     fabric::must(senders[0].receivers.size() == 3 && senders[0].receivers[2].acked == kSenderStart,
@@ -132,16 +146,21 @@ class Harness {
     fabric::must(payloads_.in_use() <= 1 + 4 * 4 + out.released.size(),
                  "more frames held than the gates may");
   }
-  void control(wire::MrpType type, std::uint16_t epoch, wire::McstId group = kGroup) {
+  void control(wire::MrpType type, std::uint16_t epoch, wire::McstId group = kGroup,
+               std::uint8_t leader = 1) {
     wire::MrpMessage message;
+    if (type == wire::MrpType::kRegister && (group == kRoot || group == kLeaf)) {
+      message.header.flags = wire::MrpHeader::kLossEnds;
+      message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, kUnit, kWindow};
+    }
     message.header.type = type;
     message.header.epoch = epoch;
     message.header.mcst_id = group;
     if (type == wire::MrpType::kActivate) message.header.flags = 3;  // all but the leader
     for (const std::uint8_t last : {1, 2, 3, 9}) {
-      message.add({wire::Ipv4(10, 0, 0, last), wire::Qpn(0x100u + last), 0});
+      if (last != 9 || leader != 9) message.add({host(last), wire::Qpn(0x100u + last), 0});
     }
-    send(1, message, group);
+    send(leader, message, group);
   }
   // Two regions, the second smaller than the largest WRITE.
   void publish(std::uint8_t last) {
@@ -157,7 +176,7 @@ class Harness {
   }
   template <typename Message>
   void send(std::uint8_t last, const Message& message, wire::McstId group) {
-    deliver(wire::PortId(last - 1u), datagram(host(last), group, message));
+    deliver(wire::PortId(std::min(last - 1u, 3u)), datagram(host(last), group, message));
   }
 
   fabric::TestPayloads payloads_;
@@ -165,9 +184,36 @@ class Harness {
   wire::Instant now_{std::chrono::seconds(1)};
 };
 
+// A frame of a reduction group: its opcode, which group, PSN, immediate data, AETH, bytes.
+std::vector<std::uint8_t> shaped_reduction(std::uint16_t port, const Choices& byte) {
+  constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnlyImm, wire::Opcode::kRcSendOnlyImm,
+                                       wire::Opcode::kRcSendOnlyImm, wire::Opcode::kRcSendOnlyImm,
+                                       wire::Opcode::kRcAcknowledge, wire::Opcode::kRcAcknowledge,
+                                       wire::Opcode::kCnp,           wire::Opcode::kRcWriteOnly};
+  const wire::McstId id = (byte(0) & 8) != 0 ? kLeaf : kRoot;
+  const wire::Ipv4 neighbour(10, 255, 0, 2), own = make_config().address;
+  const bool is_up = id == kRoot;  // between the switches
+  wire::RoceHeaders h;
+  h.bth.opcode = kOpcodes[byte(0) & 7];
+  h.bth.psn = wire::group_start_psn(id, 1) + static_cast<std::int8_t>(byte(1));
+  h.ip.source = port == 3 ? (is_up ? neighbour : id) : host(static_cast<std::uint8_t>(port + 1));
+  h.ip.destination = port == 3 && !is_up ? own : id;
+  h.bth.destination_qp = port == 3 ? wire::Qpn(1) : wire::kVirtualQpn;
+  h.bth.pad_count = byte(3) & 3;
+  h.imm.value =
+      wire::ReductionImm{
+          static_cast<std::uint8_t>(byte(2) & 3), static_cast<std::uint8_t>(byte(2) >> 2 & 1), 1,
+          static_cast<std::uint16_t>(static_cast<std::int8_t>(byte(1)) + (byte(2) >> 7))}
+          .value();
+  h.aeth.kind = static_cast<wire::AckKind>(byte(4) >> 6);
+  h.aeth.value = byte(4) % 51;
+  return with_payload(h, (byte(3) >> 2) % 5 * 4u);
+}
+
 // A group frame with the important fields from the input: opcode, PSN, tag, AETH, source.
 std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_t> in) {
   const Choices byte(in);
+  if ((byte(0) & 0x40) != 0) return shaped_reduction(port, byte);
   constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
                                        wire::Opcode::kRcSendLast,    wire::Opcode::kRcAcknowledge,
                                        wire::Opcode::kRcWriteFirst,  wire::Opcode::kCnp,
@@ -291,6 +337,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     harness.deliver(wire::PortId(port), of_sender_group(port, kHave));
   }
   harness.deliver(wire::PortId(0), of_sender_group(0, kSecond));
+  // Reductions: all here have contributed to unit 0, host 2 also to unit 1.
+  constexpr std::uint8_t kRootUnit[] = {0x40, 0, 1, 8}, kLeafUnit[] = {0x48, 0, 1, 8},
+                         kRootNext[] = {0x40, 1, 1, 8}, kLeafNext[] = {0x48, 1, 1, 8};
+  for (const std::uint16_t port : {0, 1, 2}) {
+    harness.deliver(wire::PortId(port), shaped(port, kRootUnit));
+    harness.deliver(wire::PortId(port), shaped(port, kLeafUnit));
+  }
+  harness.deliver(wire::PortId(3), shaped(3, kRootUnit));
+  harness.deliver(wire::PortId(2), shaped(2, kRootNext));
+  harness.deliver(wire::PortId(2), shaped(2, kLeafNext));
   harness.check_set_up();
   std::span<const std::uint8_t> rest(data, size);
   while (rest.size() >= 2) {

@@ -372,6 +372,9 @@ void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
         EXPECT_EQ(datagram->udp.destination_port, control_port(peer.host)) << text(emit.frame);
       }
       hosts_[peer.host].frames.push_back(bytes);
+      if (const auto message = wire::MrpMessage::parse(emit.frame.payload()); datagram && message) {
+        hosts_[peer.host].last_members.assign(message->list().begin(), message->list().end());
+      }
       continue;
     }
     if (lose && lose(s, peer.switch_no, text(emit.frame))) continue;

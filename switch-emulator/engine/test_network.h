@@ -108,6 +108,10 @@ class TestNetwork {
   wire::RoceHeaders headers_from(std::size_t host, wire::Opcode opcode, std::int64_t psn) const;
 
   Texts inbox(std::size_t host);  // since the last call
+  // Member `at` of the last registration message to the host.
+  wire::MrpMember last_report(std::size_t host, std::size_t at = 0) const {
+    return hosts_[host].last_members.at(at);
+  }
   const std::vector<std::vector<std::uint8_t>>& frames(std::size_t host) const {
     return hosts_[host].frames;
   }
@@ -148,6 +152,7 @@ class TestNetwork {
     std::uint16_t port = 0;
     Texts inbox;
     std::vector<std::vector<std::uint8_t>> frames;
+    std::vector<wire::MrpMember> last_members = {};  // of the last registration message
   };
   struct Passing {
     std::size_t to;

@@ -93,7 +93,8 @@ TableBytes bytes_of(const GroupInstance& table) {
 TableBytes bytes_of(const TableShape& shape) {
   const SwitchConfig config;
   GroupInstance table(McstId(), 0, 0, Ipv4());
-  table.mft.behaviour = *make_behaviour(table.mft, config);
+  const GroupRequest request{wire::MrpHeader::kLossEnds, shape.reduction, ~std::size_t{0}};
+  table.mft.behaviour = *make_behaviour(table.mft, config, request);
   const bool by_trunk = shape.members > 0;
   const std::size_t lowest = shape.ports - shape.paths;
   const auto port = [&](std::size_t i) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/group/write_refusal.h"
+#include "wire/mrp.h"
 #include "wire/types.h"
 
 namespace cepheus::net {
@@ -43,6 +44,13 @@ struct PathView {
   std::uint32_t window = 0;         // packets: the group's share of this port's queue; 0: unlimited
   std::vector<RegionView> regions;  // published for WRITEs
 };
+// Units of a reduction group; GroupView::start is the PSN of unit 0.
+struct ReductionView {
+  std::uint16_t unit = 0, window = 0;  // bytes, units
+  bool is_root = false;
+  // Units that some member has contributed to, all members here, and those with a result.
+  std::uint64_t newest = 0, complete = 0, results = 0;
+};
 struct GroupView {
   McstId id;
   std::uint16_t epoch = 0;
@@ -54,6 +62,7 @@ struct GroupView {
   std::uint32_t path_mtu = 0;  // payload bytes of a packet; 0: not known yet
   std::string mtu_limit;       // the port or device that limits it, if this switch knows it
   std::optional<WriteRefusal> refused;  // the last one
+  std::optional<ReductionView> reduction;
   Psn start, base, sent, acknowledged;
   Ipv4 source;
   Ipv4 next_source;             // waits for its turn; unset: none does
@@ -105,6 +114,7 @@ struct TableShape {
   std::size_t ports, paths;  // at least 2 paths, if there are `members`
   std::size_t members = 0;   // 0: one at each path; else all paths are trunks to these members
   bool active = true;        // registered, and activated
+  std::optional<wire::MrpReduction> reduction = {};  // valid
 };
 
 class GroupTable;

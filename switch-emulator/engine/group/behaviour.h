@@ -4,6 +4,8 @@
 // make_behaviour() (switch.h) chooses the class, or refuses the group.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -68,6 +70,21 @@ class Behaviour {
   virtual HostReport report(const Call& call, PathNo path, bool is_up) const = 0;
   // Whether messages in flight can still complete after the host at `path` has left.
   virtual bool may_outlive(PathNo path) const = 0;
+
+  // The leader sends QUERY: some member waits.
+  virtual void on_query(Call&) {}
+  // Why the group can't go on, for a REJECT to its leader: none, or none that is due again yet.
+  struct Failure {
+    struct Member {
+      PathNo path = kNoPath;
+      std::uint8_t what = 0;  // operation and type (wire::ReductionImm::what)
+      std::uint32_t bytes = 0;
+    };
+    wire::MrpReject reason = wire::MrpReject::kNone;
+    std::array<Member, 2> members;
+    std::size_t count = 0;
+  };
+  virtual std::optional<Failure> take_failure(Instant) { return std::nullopt; }
 
   // For administrators: fills in all fields except the tree's.
   virtual void show(const SwitchConfig& config, GroupView& view) const = 0;

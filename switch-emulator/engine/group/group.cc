@@ -24,12 +24,6 @@ const Numbering& numbering_of(const net::Rules& rules) {
 
 }  // namespace
 
-MadeBehaviour make_behaviour(const Mft& mft, const SwitchConfig& config,
-                             const GroupRequest& request) {
-  if (request.reduction) return tl::unexpected(wire::MrpReject::kNotServed);
-  return std::make_unique<Group>(mft, config);
-}
-
 Group::Group(const Mft& mft, const SwitchConfig& config)
     : tree(mft),
       numbering(numbering_of(config.rules)),

@@ -321,6 +321,8 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   if (entry == nullptr) return reject_if_forgotten(call, request);
   touch(call, *entry);
   const Mft& mft = entry->table.mft;
+  mft.behaviour->on_query(call);
+  groups_.note_timer(request.id(), *entry);
   list_branches(mft, branches_);
   pass_on_to_switches(call, request, branches_);
   const bool is_presence =

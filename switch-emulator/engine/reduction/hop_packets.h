@@ -1,0 +1,60 @@
+// A reduction group's packets on the wire, by the node at the other end (docs/protocol.md,
+// "Reductions"):
+//
+//                               source IP        destination IP   destination QPN
+//   from a host                 host             McstID           0x1
+//   to a host                   McstID           host             member's
+//   to the parent, and back     child's switch   McstID           epoch
+//   to a child, and back        McstID           child's switch   epoch
+//
+// Each hop is a reliable connection of its own: both directions have units and acknowledgements.
+#pragma once
+
+#include <optional>
+
+#include "switch-emulator/engine/group/group_packet.h"
+#include "switch-emulator/engine/group/mft.h"
+#include "switch-emulator/engine/reduction/unit_slots.h"
+#include "wire/extension_headers.h"
+
+namespace cepheus::fabric {
+
+struct Call;
+
+// Sends a group's packets by its paths. One object lives as long as one call into the engine: all
+// copies of a unit share one payload.
+class HopPackets {
+ public:
+  // `traffic_class`: TOS of the members' contributions.
+  HopPackets(Call& call, const Mft& mft, Psn start, std::uint8_t traffic_class)
+      : call_(call), group_(mft), start_(start), traffic_class_(traffic_class) {}
+  ~HopPackets() { release(); }
+  HopPackets(const HopPackets&) = delete;
+  HopPackets& operator=(const HopPackets&) = delete;
+
+  // Whether the packet's addresses are those of its path.
+  static bool is_addressed_well(const Mft& mft, const GroupPacket& packet);
+
+  // A unit, as it is in a pool. `content` stays valid until the next unit is sent.
+  void send_unit(PathNo path, Unit unit, const UnitSlots::Content& content, bool ack_request);
+  // A packet that the path has had already: its device acknowledges it, whatever its program does.
+  void send_probe(PathNo path, Unit next);
+  // An acknowledgement, or NAK. `stored`: units taken from that path.
+  void send_answer(PathNo path, Unit stored, wire::Aeth answer);
+
+ private:
+  wire::RoceHeaders headers_to(PathNo path, wire::Opcode opcode, Unit unit) const;
+  void send(PathNo path, const wire::RoceHeaders& headers, const UnitSlots::Content& content);
+  // False: there is no memory for a payload.
+  bool set_payload(Frame& frame, const UnitSlots::Content& content);
+  void release();
+
+  Call& call_;
+  const Mft& group_;
+  const Psn start_;
+  const std::uint8_t traffic_class_;
+  PayloadStore::Made made_;                // the last payload that did not fit into a frame,
+  const std::uint8_t* made_of_ = nullptr;  // and the memory that it was copied from
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,406 @@
+#include "switch-emulator/engine/reduction/reduction_group.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/reduction/hop_packets.h"
+#include "wire/ecn.h"
+#include "wire/icrc.h"
+#include "wire/reduction.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::AckKind;
+using wire::Aeth;
+using wire::MrpReject;
+using wire::NakCode;
+
+// Of a contribution that comes before its slot is free: only a member that ignores its credit sends
+// one (0.64 ms).
+constexpr std::uint8_t kBusyTimer = 12;
+// A leader that missed the reason gets it again.
+constexpr Duration kBetweenFailures = std::chrono::seconds(1);
+constexpr int kMostDoublings = 6;  // of the time between probes
+
+wire::ReductionImm imm_of(const GroupPacket& packet) {
+  return wire::ReductionImm::from(packet.headers.imm.value);
+}
+
+std::size_t length_of(const GroupPacket& packet) {
+  return packet.frame.payload_len - std::size_t{packet.headers.bth.pad_count};
+}
+
+UnitShape shape_of(const GroupPacket& packet) {
+  return {imm_of(packet).what(), static_cast<std::uint16_t>(length_of(packet))};
+}
+
+bool is_served(const GroupPacket& packet, std::size_t most_bytes) {
+  const wire::ReductionImm imm = imm_of(packet);
+  const bool is_barrier = imm.operation == static_cast<std::uint8_t>(wire::ReductionOp::kNone);
+  const bool is_or = imm.operation == static_cast<std::uint8_t>(wire::ReductionOp::kOr);
+  const bool has_type = imm.type == static_cast<std::uint8_t>(wire::ReductionType::kBytes);
+  return has_type && (is_or || (is_barrier && length_of(packet) == 0)) &&
+         length_of(packet) <= most_bytes;
+}
+
+// The packet's payload without its pad, in `copy`: its writer can still change the original. Empty
+// if the copy's ICRC is wrong.
+using Payload = std::array<std::uint8_t, wire::MrpReduction::kMostUnit + 4>;
+std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& packet,
+                                                             Payload& copy) {
+  const auto payload = packet.frame.payload();
+  if (payload.size() > copy.size()) return std::nullopt;
+  std::ranges::copy(payload, copy.begin());
+  Frame frame = packet.frame;
+  frame.set_external_payload({copy.data(), payload.size()}, wire::kNoBuffer);
+  if (!wire::check_icrc(frame)) return std::nullopt;
+  return std::span<const std::uint8_t>(copy).first(length_of(packet));
+}
+
+}  // namespace
+
+MrpReject ReductionGroup::refusal(const GroupRequest& request) {
+  const wire::MrpReduction& wanted = *request.reduction;
+  if (wanted.kind != wire::MrpReduction::kGather) return MrpReject::kNotServed;
+  const bool loss_ends = (request.flags & wire::MrpHeader::kLossEnds) != 0;
+  if (!wanted.is_valid() || !loss_ends) return MrpReject::kMalformed;
+  const bool fits = UnitSlots::bytes_for(wanted) <= request.memory_left;
+  return fits ? MrpReject::kNone : MrpReject::kNoMemory;
+}
+
+ReductionGroup::ReductionGroup(const Mft& mft, const SwitchConfig& config,
+                               const wire::MrpReduction& reduction)
+    : tree_(mft),
+      start_(wire::group_start_psn(mft.id, mft.epoch)),
+      feedback_wait_(config.feedback_wait),
+      probe_wait_(config.reduction_probe),
+      slots_(reduction) {}
+
+PathNo ReductionGroup::parent() const {
+  const PathNo leader = tree_.leader;
+  return leader == kNoPath || tree_.paths[leader].is_host ? kNoPath : leader;
+}
+
+void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
+  Hop& hop = hops_[packet.path];
+  hop.evidence.on_feedback();
+  hop.out.on_life();
+  if (std::exchange(hop.silent_probes, std::uint8_t{0}) > kSilent) {
+    schedule(call.now + probe_wait_);
+  }
+  if (has_failed_) return call.count(Counter::kDropReductionFailed);
+  if (!HopPackets::is_addressed_well(tree_, packet)) return call.count(Counter::kDropMalformed);
+  const wire::Opcode opcode = packet.headers.bth.opcode;
+  if (opcode == wire::Opcode::kCnp) return call.count(Counter::kCnpFiltered);
+  if (opcode == wire::Opcode::kRcSendOnlyImm) traffic_class_ = packet.headers.ip.tos;
+  if (wire::ecn_of(traffic_class_) == wire::Ecn::kExperienced) {
+    traffic_class_ =
+        wire::without_ecn(traffic_class_) | static_cast<std::uint8_t>(wire::Ecn::kEct0);
+  }
+  HopPackets packets(call, tree_, start_, traffic_class_);
+  if (opcode == wire::Opcode::kRcAcknowledge) {
+    take_answer(call, packets, packet);
+  } else if (opcode == wire::Opcode::kRcSendOnlyImm) {
+    take_unit(call, packets, packet);
+  } else {
+    refuse(call, packets, packet);
+  }
+}
+
+// A NIC ends its queue pair for this NAK. It acknowledges all before it, and they are stored.
+void ReductionGroup::refuse(Call& call, HopPackets& packets, const GroupPacket& packet) {
+  call.count(Counter::kDropNotMulticastable);
+  const bool is_request = wire::opcode_info(packet.headers.bth.opcode).request();
+  if (!tree_.paths[packet.path].is_host || !is_request) return;
+  packets.send_answer(packet.path, hops_[packet.path].in.next(),
+                      Aeth::nak(NakCode::kInvalidRequest));
+}
+
+void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacket& packet) {
+  const PathNo path = packet.path;
+  Responder& in = hops_[path].in;
+  const std::int64_t at = unit_at(start_, in.next(), packet.psn());
+  const wire::ReductionImm imm = imm_of(packet);
+  const bool agrees = imm.epoch == static_cast<std::uint8_t>(tree_.epoch) &&
+                      imm.unit == static_cast<std::uint16_t>(at);
+  if (at < 0 || !agrees) return call.count(Counter::kDropMalformed);
+  const Unit unit = static_cast<Unit>(at);
+  if (unit < in.next()) {
+    call.count(Counter::kReductionDuplicate);
+    if (!call.rules().reduction_add_once) add_again(packet, unit, call.now);
+    return call.rules().reduction_duplicates ? acknowledge(packets, path) : void();
+  }
+  if (unit > in.next()) {
+    call.count(Counter::kDropReductionGap);
+    if (!call.rules().reduction_in_order) return packets.send_answer(path, unit + 1, Aeth());
+    if (!in.take_gap()) return;
+    return packets.send_answer(path, in.next(), Aeth::nak(NakCode::kSequenceError));
+  }
+  if (!is_served(packet, slots_.unit_bytes())) return refuse(call, packets, packet);
+  Payload copy;
+  const auto data = checked_payload(packet, copy);
+  if (!data) return call.count(Counter::kDropCorrupt);
+  return path == parent() ? take_result(call, packets, packet, *data)
+                          : take_contribution(call, packets, packet, *data);
+}
+
+void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const GroupPacket& packet,
+                                       std::span<const std::uint8_t> data) {
+  const PathNo path = packet.path;
+  Hop& hop = hops_[path];
+  const Unit unit = hop.in.next();
+  // The slot has another unit yet, or the path can't have the result that gives it credit.
+  const Unit window = slots_.window();
+  if (unit >= hop.out.newest() + window) {
+    call.count(Counter::kDropReductionBusy);
+    hop.in.on_refused();
+    return packets.send_answer(path, unit, {AckKind::kRnrNak, kBusyTimer});
+  }
+  const UnitShape shape = shape_of(packet);
+  if (!slots_.add(unit, path, shape, data, call.now)) {
+    const UnitSlots::Contribution& first = slots_.contribution(unit);
+    fail(MrpReject::kMismatch,
+         {{first.first, first.shape.what, first.shape.bytes}, {path, shape.what, shape.bytes}});
+    return call.count(Counter::kDropReductionFailed);
+  }
+  call.count(Counter::kReductionTaken);
+  ++stats_.contributions;
+  stats_.bytes += data.size();
+  hop.in.take();
+  // A member contributes only when it has the result of W units ago.
+  if (unit >= window) hop.out.on_implied(call.now, unit - window + 1);
+  if (unit == newest_) {
+    ++newest_;
+    schedule(call.now + probe_wait_);
+  }
+  acknowledge_soon(call, packets, path);
+  complete(call, packets);
+}
+
+void ReductionGroup::take_result(Call& call, HopPackets& packets, const GroupPacket& packet,
+                                 std::span<const std::uint8_t> data) {
+  Hop& hop = hops_[packet.path];
+  const Unit unit = hop.in.next();
+  // No result comes before its partial result has been sent.
+  if (unit >= hop.out.newest()) return call.count(Counter::kDropMalformed);
+  call.count(Counter::kReductionTaken);
+  slots_.store(unit, shape_of(packet), data);
+  hop.in.take();
+  hop.out.on_implied(call.now, unit + 1);
+  results_ = unit + 1;
+  acknowledge_soon(call, packets, packet.path);
+  publish(call, packets);
+}
+
+// Units that all children have contributed to are results at the root, and partial results
+// elsewhere.
+void ReductionGroup::complete(Call& call, HopPackets& packets) {
+  const Unit before = complete_;
+  const std::size_t needed = call.rules().reduction_all_paths ? children() : 1;
+  while (complete_ < newest_ && slots_.contribution(complete_).paths >= needed) {
+    call.count(Counter::kReductionUnits);
+    if (parent() == kNoPath) slots_.complete(complete_);
+    ++complete_;
+  }
+  if (complete_ == before) return;
+  if (parent() != kNoPath) return send_due(call, packets, parent());
+  results_ = complete_;
+  publish(call, packets);
+}
+
+void ReductionGroup::publish(Call& call, HopPackets& packets) {
+  const PathNo up = parent();
+  for (PathNo i = 0; i < hops_.size(); ++i) {
+    if (i != up) send_due(call, packets, i);
+  }
+}
+
+// Sends what is there: at most W units. A result goes before no acknowledgement of the path's own
+// contribution to it; to a switch it is one.
+void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
+  Hop& hop = hops_[path];
+  const bool is_up = path == parent();
+  const Unit end = is_up ? complete_ : results_;
+  const Unit quarter = std::max(1u, slots_.window() / 4u);
+  while (!hop.out.is_paused() && hop.out.next() < end) {
+    const Unit unit = hop.out.next();
+    if (!is_up && hop.in.owed() > 0 && hop.in.next() == unit + 1) {
+      if (tree_.paths[path].is_host) acknowledge(packets, path);
+      hop.in.on_acknowledged();
+    }
+    const bool ack_request = unit + 1 == end || (unit + 1) % quarter == 0;
+    packets.send_unit(path, unit, is_up ? slots_.partial(unit) : slots_.result(unit), ack_request);
+    ++stats_.sent;
+    if (hop.out.on_sent(call.now)) call.count(Counter::kReductionRepeated);
+  }
+  schedule(repeat_due(call, hop));
+}
+
+// When the path has to get units again.
+Instant ReductionGroup::repeat_due(const Call& call, const Hop& hop) const {
+  const bool is_repeated = hop.out.is_paused() || call.rules().reduction_repeats;
+  return is_repeated ? hop.out.due(feedback_wait_) : wire::kNever;
+}
+
+// With a rule off: as if the contribution were a new one.
+void ReductionGroup::add_again(const GroupPacket& packet, Unit unit, Instant now) {
+  if (packet.path == parent() || slots_.contribution(unit).unit != unit) return;
+  slots_.add(unit, packet.path, shape_of(packet), packet.frame.payload().first(length_of(packet)),
+             now);
+}
+
+void ReductionGroup::acknowledge(HopPackets& packets, PathNo path) {
+  Responder& in = hops_[path].in;
+  packets.send_answer(path, in.next(), Aeth());
+  in.on_acknowledged();
+}
+
+void ReductionGroup::acknowledge_soon(Call& call, HopPackets& packets, PathNo path) {
+  const Responder& in = hops_[path].in;
+  if (in.owed() >= std::max(1u, slots_.window() / 4u)) return acknowledge(packets, path);
+  ack_due_ = std::min(ack_due_, call.now + kAckWait);
+  schedule(ack_due_);
+}
+
+void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPacket& packet) {
+  const PathNo path = packet.path;
+  Requester& out = hops_[path].out;
+  const Aeth& aeth = packet.headers.aeth;
+  const bool is_ack = aeth.kind == AckKind::kAck;
+  const bool is_rnr = aeth.kind == AckKind::kRnrNak;
+  if (aeth.is_fatal_nak()) {
+    call.count(Counter::kFeedbackTaken);
+    return fail(MrpReject::kResultRefused, {{path, 0, 0}});
+  }
+  if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
+  const std::int64_t end = unit_at(start_, out.acked(), packet.psn()) + (is_ack ? 1 : 0);
+  switch (out.on_answer(call.now, end)) {
+    case Requester::Answer::kUnsent:
+      return call.count(Counter::kDropFeedbackUnsent);
+    case Requester::Answer::kStale:
+      // A NAK for the next unit acknowledges nothing, and is news if that unit is under way.
+      if (is_ack || end < static_cast<std::int64_t>(out.acked()) || out.is_idle()) {
+        return call.count(Counter::kDropFeedbackStale);
+      }
+      break;
+    case Requester::Answer::kNews:
+      break;
+  }
+  call.count(Counter::kFeedbackTaken);
+  if (is_ack || out.is_idle()) return;
+  if (is_rnr) {
+    out.on_pause(call.now + wire::rnr_timer_duration(aeth.value));
+    return schedule(repeat_due(call, hops_[path]));
+  }
+  if (out.is_paused()) return;  // it would end the pause
+  out.on_nak();
+  send_due(call, packets, path);
+}
+
+// Sends what is overdue, and finds the next time.
+void ReductionGroup::on_timer(Call& call) {
+  HopPackets packets(call, tree_, start_, traffic_class_);
+  set_deadline(wire::kNever);
+  if (has_failed_) return;
+  const bool acks_are_due = ack_due_ <= call.now;
+  if (acks_are_due) ack_due_ = wire::kNever;
+  for (PathNo i = 0; i < hops_.size(); ++i) {
+    Hop& hop = hops_[i];
+    if (acks_are_due && hop.in.owed() > 0) acknowledge(packets, i);
+    if (repeat_due(call, hop) <= call.now) {
+      hop.out.on_due(call.now);
+      send_due(call, packets, i);
+    }
+    if (probe_due(call.now, i) <= call.now && call.rules().reduction_probe) {
+      packets.send_probe(i, hop.out.acked());
+      hop.probed = call.now;
+      if (hop.silent_probes < UINT8_MAX) ++hop.silent_probes;
+    }
+    schedule(repeat_due(call, hop));
+    if (call.rules().reduction_probe) schedule(probe_due(call.now, i));
+  }
+  schedule(ack_due_);
+}
+
+// Members elsewhere may wait for one here, although no member here waits.
+void ReductionGroup::on_query(Call& call) {
+  const bool is_quiet = newest_ == results_ && std::ranges::all_of(hops_, [](const Hop& hop) {
+                          return hop.out.is_idle();
+                        });
+  if (!is_quiet) return;
+  if (call.now - queried_ > kQueried * probe_wait_) queried_first_ = call.now;
+  queried_ = call.now;
+  schedule(call.now + probe_wait_);
+}
+
+std::optional<Instant> ReductionGroup::late_since(Instant now, PathNo path) const {
+  if (!tree_.paths[path].is_host) return std::nullopt;
+  const Unit next = hops_[path].in.next();
+  if (next < newest_) return slots_.contribution(next).since;
+  const bool is_queried = queried_ != Instant() && now - queried_ <= kQueried * probe_wait_;
+  return newest_ == results_ && is_queried ? std::optional(queried_first_) : std::nullopt;
+}
+
+// Only while nothing is under way to it, whose repeats would do the same. Less and less often once
+// the member owes.
+Instant ReductionGroup::probe_due(Instant now, PathNo path) const {
+  const auto since = late_since(now, path);
+  const Hop& hop = hops_[path];
+  if (!since || hop.out.acked() != results_) return wire::kNever;
+  const int doublings = std::clamp(hop.silent_probes - kSilent - 1, 0, kMostDoublings);
+  return std::max(*since, hop.probed) + probe_wait_ * (1 << doublings);
+}
+
+void ReductionGroup::fail(MrpReject reason, std::initializer_list<Failure::Member> members) {
+  has_failed_ = true;
+  failure_.emplace();
+  failure_->reason = reason;
+  for (const Failure::Member& member : members) failure_->members[failure_->count++] = member;
+}
+
+std::optional<Behaviour::Failure> ReductionGroup::take_failure(Instant now) {
+  if (!failure_ || now < failure_again_) return std::nullopt;
+  failure_again_ = now + kBetweenFailures;
+  return failure_;
+}
+
+// The group was to end with its first loss. Nothing may complete without the member.
+void ReductionGroup::on_path_removed(Call&, const Removed& removed) {
+  hops_[removed.gone] = hops_[removed.last];
+  hops_.pop_back();
+  slots_.on_path_removed(removed.gone, removed.last);
+  has_failed_ = true;
+  failure_.reset();
+}
+
+void ReductionGroup::on_port_down(PathNo path) {
+  hops_[path].evidence.was_down = true;
+  hops_[path].evidence.is_back = false;
+}
+
+void ReductionGroup::on_port_up(PathNo path) {
+  Evidence& evidence = hops_[path].evidence;
+  evidence.is_back = evidence.was_down;
+}
+
+void ReductionGroup::on_round_trip(PathNo path, Duration most, bool to_all) {
+  if (tree_.paths[path].is_host || to_all) hops_[path].out.guess(most);
+}
+
+HostReport ReductionGroup::report(const Call& call, PathNo path, bool is_up) const {
+  const Hop& hop = hops_[path];
+  const bool is_down = hop.evidence.was_down || !is_up;
+  const bool has_work = !hop.out.is_idle();
+  const bool owes =
+      (has_work && hop.out.silent_repeats() >= kSilent) || hop.silent_probes > kSilent;
+  const bool is_late = has_work || late_since(call.now, path).has_value();
+  const int flags = (is_down ? wire::kMemberDown : 0) | (owes ? wire::kMemberOwes : 0) |
+                    (is_late && !owes && !is_down ? wire::kMemberLate : 0);
+  return {static_cast<std::uint8_t>(flags), hop.evidence.packets};
+}
+
+}  // namespace cepheus::fabric

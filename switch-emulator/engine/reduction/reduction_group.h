@@ -1,0 +1,120 @@
+// Reductions in the switch: every member contributes to each unit, every member gets the result
+// (docs/protocol.md, "Reductions").
+//
+//        children: hosts and trunks below             parent: the trunk towards the root
+//   contributions, partials -> Responder |  slots  | Requester -> partials
+//          results <- Requester          |         | Responder <- results
+//
+// The root is the leader's switch. A switch answers for what it stores: no acknowledgement goes from
+// end to end. A unit is complete at a member when its result has come.
+//
+//   newest_     some child has contributed to all units below
+//   complete_   all children have: their sums are the partial results
+//   results_    the results are known; results_ <= complete_ <= newest_ <= results_ + W
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "switch-emulator/engine/group/behaviour.h"
+#include "switch-emulator/engine/group/evidence.h"
+#include "switch-emulator/engine/group/mft.h"
+#include "switch-emulator/engine/reduction/requester.h"
+#include "switch-emulator/engine/reduction/responder.h"
+#include "switch-emulator/engine/reduction/unit_slots.h"
+
+namespace cepheus::fabric {
+
+class HopPackets;
+
+class ReductionGroup final : public Behaviour {
+ public:
+  // A late acknowledgement waits no longer.
+  static constexpr Duration kAckWait = std::chrono::milliseconds(1);
+  // Unanswered probes or repeats after which a member owes.
+  static constexpr int kSilent = 2;
+  // The leader's QUERY shows that members elsewhere wait: for this number of times between probes.
+  static constexpr int kQueried = 3;
+
+  // kNone: the group can be served.
+  static wire::MrpReject refusal(const GroupRequest& request);
+  // Precondition: no refusal.
+  ReductionGroup(const Mft& mft, const SwitchConfig& config, const wire::MrpReduction& reduction);
+
+  void on_packet(Call& call, const GroupPacket& packet) override;
+  void on_timer(Call& call) override;
+  void on_query(Call& call) override;
+  std::optional<Failure> take_failure(Instant now) override;
+  void on_path_added() override { hops_.emplace_back(); }
+  void on_path_removed(Call& call, const Removed& removed) override;
+  void on_port_down(PathNo path) override;
+  void on_port_up(PathNo path) override;
+  std::size_t held() const override { return 0; }
+  void release_held(Call&) override {}
+  void on_round_trip(PathNo path, Duration most, bool to_all) override;
+  std::uint16_t register_flags() const override { return 0; }
+  Published on_publication(PathNo, const wire::Publication&) override {
+    return Published::kNotServed;
+  }
+  HostReport report(const Call& call, PathNo path, bool is_up) const override;
+  bool may_outlive(PathNo) const override { return false; }
+  void show(const SwitchConfig& config, GroupView& view) const override;
+  TableBytes bytes() const override;
+  std::size_t reserved() const override { return slots_.bytes(); }
+  // A contribution has no copies: results are the switch's own frames.
+  void list_copies(PortId, std::vector<PortId>&) const override {}
+  bool jump(std::uint64_t packets) override;
+  void check_consistent(std::size_t max_held) const override;
+
+ private:
+  struct Hop {
+    Responder in;
+    Requester out;
+    Evidence evidence;
+    Instant probed{};
+    std::uint8_t silent_probes = 0;
+  };
+
+  // The path towards the root; kNoPath: the root is here.
+  PathNo parent() const;
+  std::size_t children() const { return hops_.size() - (parent() == kNoPath ? 0 : 1); }
+  void take_unit(Call& call, HopPackets& packets, const GroupPacket& packet);
+  void take_contribution(Call& call, HopPackets& packets, const GroupPacket& packet,
+                         std::span<const std::uint8_t> data);
+  void take_result(Call& call, HopPackets& packets, const GroupPacket& packet,
+                   std::span<const std::uint8_t> data);
+  void take_answer(Call& call, HopPackets& packets, const GroupPacket& packet);
+  void refuse(Call& call, HopPackets& packets, const GroupPacket& packet);
+  void complete(Call& call, HopPackets& packets);
+  void publish(Call& call, HopPackets& packets);
+  void send_due(Call& call, HopPackets& packets, PathNo path);
+  Instant repeat_due(const Call& call, const Hop& hop) const;
+  void add_again(const GroupPacket& packet, Unit unit, Instant now);
+  void acknowledge(HopPackets& packets, PathNo path);
+  void acknowledge_soon(Call& call, HopPackets& packets, PathNo path);
+  void schedule(Instant at) { set_deadline(std::min(deadline(), at)); }
+  // Since when others have waited for the host at `path`; none: they don't.
+  std::optional<Instant> late_since(Instant now, PathNo path) const;
+  Instant probe_due(Instant now, PathNo path) const;
+  void fail(wire::MrpReject reason, std::initializer_list<Failure::Member> members);
+
+  const Mft& tree_;
+  const Psn start_;
+  const Duration feedback_wait_, probe_wait_;
+  UnitSlots slots_;
+  std::vector<Hop> hops_;  // by path
+  Unit newest_ = 0, complete_ = 0, results_ = 0;
+  Instant ack_due_ = wire::kNever;
+  Instant queried_{}, queried_first_{};  // by the leader: the last time, and the first of a series
+  std::uint8_t traffic_class_ = 0;       // TOS of the contributions, without marks
+  bool has_failed_ = false;              // nothing more is taken
+  std::optional<Failure> failure_;
+  Instant failure_again_{};
+  struct Stats {
+    std::uint64_t contributions = 0, bytes = 0, sent = 0;
+  } stats_;
+};
+
+}  // namespace cepheus::fabric

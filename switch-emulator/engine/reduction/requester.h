@@ -1,0 +1,90 @@
+// The units that one path is sent: results to a child, or partial results to the parent. Each is kept
+// until it is acknowledged, and repeated without a limit.
+//
+//      acked()          next()           newest()
+//   ......|................|................|......
+//    not    sent, and kept   sent earlier, and
+//    kept                    to be repeated
+//
+// After a NAK, a pause or a time-out everything from acked() on is sent again (go-back-N). Time-outs
+// follow from measured round trips and double up to kLongestWait.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "switch-emulator/engine/group/round_trip.h"
+#include "switch-emulator/engine/reduction/unit.h"
+#include "wire/times.h"
+#include "wire/types.h"
+
+namespace cepheus::fabric {
+
+class Requester {
+ public:
+  // A NIC's own longest wait (docs/protocol.md, "Timers of the hosts").
+  static constexpr wire::Duration kLongestWait = wire::times::kSourceRepeats;
+  // Until a round trip is known.
+  static constexpr wire::Duration kFirstWait = std::chrono::milliseconds(32);
+
+  Unit acked() const { return acked_; }    // the path has all units below
+  Unit next() const { return next_; }      // to be sent next
+  Unit newest() const { return newest_; }  // all below have been sent at least once
+  bool is_paused() const { return paused_until_.has_value(); }
+  bool is_idle() const { return acked_ == newest_; }
+
+  // Unit next() is sent. Precondition: no pause. True: it has been sent before.
+  bool on_sent(wire::Instant now);
+
+  enum class Answer : std::uint8_t {
+    kNews,
+    kStale,   // it acknowledges no more than is known
+    kUnsent,  // ... units that have not been sent
+  };
+  // An answer that acknowledges all units below `end`.
+  Answer on_answer(wire::Instant now, std::int64_t end);
+  // The path itself has sent something that shows that it has all below `end`.
+  void on_implied(wire::Instant now, Unit end);
+  // The path lacks acked(), and has said so.
+  void on_nak() { go_back(); }
+  // ... and is not ready for it.
+  void on_pause(wire::Instant until) {
+    go_back();
+    paused_until_ = until;
+  }
+
+  // When on_due() has to be called; kNever: nothing is under way.
+  wire::Instant due(wire::Duration floor) const;
+  // The pause has ended, or the answer is overdue: next() is acked() now. True: it was overdue.
+  bool on_due(wire::Instant now);
+  // Time-outs since the last packet of this path.
+  int silent_repeats() const { return silent_; }
+  void on_life() { silent_ = 0; }
+  void guess(wire::Duration most) { trip_.guess(most); }
+
+  // For simulation. Precondition: is_idle().
+  void jump(Unit units);
+
+ private:
+  static constexpr std::uint8_t kMostDoublings = 16;
+
+  struct Sample {
+    Unit unit;
+    wire::Instant at;
+  };
+  void go_back() {
+    next_ = acked_;
+    sample_.reset();
+  }
+  void advance(wire::Instant now, Unit end);
+
+  Unit acked_ = 0, next_ = 0, newest_ = 0;
+  wire::Instant last_{};  // of the last packet sent, or the last news
+  std::optional<wire::Instant> paused_until_;
+  std::optional<Sample> sample_;  // a unit that has been sent once (Karn's algorithm)
+  RoundTrip trip_;
+  std::uint8_t doublings_ = 0, silent_ = 0;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,105 @@
+#include "switch-emulator/engine/reduction/requester.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::Instant;
+using wire::kNever;
+
+constexpr Instant kBegin{1s};
+
+// Units 0 to `units` - 1 have been sent.
+Requester after_sending(Unit units) {
+  Requester out;
+  for (Unit unit = 0; unit < units; ++unit) EXPECT_FALSE(out.on_sent(kBegin));
+  return out;
+}
+
+TEST(Requester, KeepsUnitsUntilTheyAreAcknowledged) {
+  Requester out = after_sending(4);
+  EXPECT_EQ(out.on_answer(kBegin, 3), Requester::Answer::kNews);
+  EXPECT_EQ(out.acked(), 3u);
+  EXPECT_EQ(out.next(), 4u);
+  EXPECT_EQ(out.on_answer(kBegin, 3), Requester::Answer::kStale);
+  EXPECT_EQ(out.on_answer(kBegin, -7), Requester::Answer::kStale);
+  EXPECT_EQ(out.on_answer(kBegin, 5), Requester::Answer::kUnsent);
+  EXPECT_EQ(out.acked(), 3u);
+  EXPECT_EQ(out.on_answer(kBegin, 4), Requester::Answer::kNews);
+  EXPECT_TRUE(out.is_idle());
+  EXPECT_EQ(out.due(0s), kNever);
+}
+
+TEST(Requester, GoesBackToTheFirstUnitThatIsLacking) {
+  Requester out = after_sending(4);
+  out.on_answer(kBegin, 1);
+  out.on_nak();
+  EXPECT_EQ(out.next(), 1u);
+  EXPECT_TRUE(out.on_sent(kBegin)) << "a repeat";
+  EXPECT_EQ(out.on_answer(kBegin, 4), Requester::Answer::kNews) << "they were under way";
+  EXPECT_EQ(out.next(), 4u);
+  EXPECT_FALSE(out.on_sent(kBegin)) << "a new one";
+}
+
+TEST(Requester, WaitsAsAReceiverThatIsNotReadyWants) {
+  Requester out = after_sending(2);
+  out.on_pause(kBegin + 5ms);
+  EXPECT_TRUE(out.is_paused());
+  EXPECT_EQ(out.due(0s), kBegin + 5ms);
+  EXPECT_FALSE(out.on_due(kBegin + 5ms)) << "no time-out";
+  EXPECT_EQ(out.silent_repeats(), 0);
+  EXPECT_EQ(out.next(), 0u);
+  EXPECT_FALSE(out.is_paused());
+}
+
+TEST(Requester, RepeatsWithoutALimitAndLessAndLessOften) {
+  Requester out = after_sending(1);
+  Instant now = kBegin;
+  wire::Duration last{};
+  for (int i = 0; i < 100; ++i) {
+    const wire::Duration wait = out.due(1ms) - now;
+    EXPECT_GE(wait, last);
+    EXPECT_LE(wait, Requester::kLongestWait);
+    last = wait;
+    now += wait;
+    EXPECT_TRUE(out.on_due(now));
+    EXPECT_TRUE(out.on_sent(now));
+  }
+  EXPECT_EQ(last, Requester::kLongestWait);
+  EXPECT_EQ(out.silent_repeats(), 100);
+  out.on_life();
+  EXPECT_EQ(out.silent_repeats(), 0);
+  out.on_answer(now, 1);
+  out.on_sent(now);
+  EXPECT_EQ(out.due(1ms), now + Requester::kFirstWait) << "it starts anew";
+}
+
+TEST(Requester, MeasuresUnitsThatWereSentOnce) {
+  Requester out = after_sending(1);
+  out.on_answer(kBegin + 100us, 1);
+  out.on_sent(kBegin + 1s);
+  EXPECT_EQ(out.due(1us), kBegin + 1s + 400us) << "two means, four deviations of half a mean";
+  out.on_due(kBegin + 2s);
+  out.on_sent(kBegin + 2s);
+  out.on_answer(kBegin + 3s, 2);
+  out.on_sent(kBegin + 4s);
+  EXPECT_EQ(out.due(1us), kBegin + 4s + 400us) << "the answer may be to either";
+}
+
+TEST(Requester, LearnsAcknowledgementsFromWhatThePathSends) {
+  Requester out = after_sending(3);
+  out.on_pause(kBegin + 1s);
+  out.on_implied(kBegin, 2);
+  EXPECT_EQ(out.acked(), 2u);
+  EXPECT_TRUE(out.is_paused());
+  out.on_implied(kBegin, 1);
+  EXPECT_EQ(out.acked(), 2u);
+  out.on_implied(kBegin, 3);
+  EXPECT_EQ(out.due(0s), kNever);
+  EXPECT_FALSE(out.is_paused());
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

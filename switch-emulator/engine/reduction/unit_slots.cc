@@ -1,0 +1,72 @@
+#include "switch-emulator/engine/reduction/unit_slots.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace cepheus::fabric {
+namespace {
+
+// Whole words, so that two slots share none.
+constexpr std::size_t stride(std::uint16_t unit) { return (unit + std::size_t{7}) / 8 * 8; }
+
+}  // namespace
+
+std::size_t UnitSlots::bytes_for(const wire::MrpReduction& group) {
+  const std::size_t slot = sizeof(Contribution) + sizeof(UnitShape) + 2 * sizeof(std::uint8_t*);
+  return group.window * (2 * stride(group.unit) + slot);
+}
+
+UnitSlots::UnitSlots(const wire::MrpReduction& group)
+    : unit_(group.unit),
+      window_(group.window),
+      memory_(new std::uint8_t[2 * group.window * stride(group.unit)]),
+      sums_(group.window),
+      done_(group.window),
+      contributions_(group.window),
+      results_(group.window) {
+  assert(group.is_valid());
+  for (std::size_t i = 0; i < window_; ++i) {
+    sums_[i] = memory_.get() + 2 * i * stride(unit_);
+    done_[i] = sums_[i] + stride(unit_);
+  }
+}
+
+bool UnitSlots::add(Unit unit, PathNo path, const UnitShape& shape,
+                    std::span<const std::uint8_t> data, wire::Instant now) {
+  assert(data.size() == shape.bytes && shape.bytes <= unit_);
+  Contribution& one = contributions_[slot(unit)];
+  std::uint8_t* const sum = sums_[slot(unit)];
+  if (one.unit != unit) {
+    one = {unit, now, 0, path, shape};
+    std::ranges::copy(data, sum);
+  } else if (one.shape != shape) {
+    return false;
+  } else {
+    for (std::size_t i = 0; i < data.size(); ++i) sum[i] |= data[i];
+  }
+  ++one.paths;
+  return true;
+}
+
+void UnitSlots::complete(Unit unit) {
+  const std::size_t at = slot(unit);
+  assert(contributions_[at].unit == unit);
+  std::swap(sums_[at], done_[at]);
+  results_[at] = contributions_[at].shape;
+}
+
+void UnitSlots::store(Unit unit, const UnitShape& shape, std::span<const std::uint8_t> data) {
+  assert(data.size() == shape.bytes && shape.bytes <= unit_);
+  results_[slot(unit)] = shape;
+  std::ranges::copy(data, done_[slot(unit)]);
+}
+
+void UnitSlots::on_path_removed(PathNo gone, PathNo last) {
+  for (Contribution& one : contributions_) {
+    if (one.first == gone) one.first = kNoPath;
+    if (one.first == last) one.first = gone;
+  }
+}
+
+}  // namespace cepheus::fabric
