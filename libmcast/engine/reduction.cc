@@ -1,0 +1,68 @@
+#include "libmcast/engine/reduction.h"
+
+#include <algorithm>
+#include <string>
+
+namespace cepheus::mcast {
+
+void ReductionUnits::start(Operation operation, wire::ReductionOp op, std::uint64_t bytes) {
+  operations_.push_back({operation, op, end_, bytes});
+  end_ += units_of(bytes);
+}
+
+std::optional<std::uint32_t> ReductionUnits::next_receive() const {
+  if (receives_ >= results_ + window_) return std::nullopt;
+  return slot_of(receives_);
+}
+
+ReductionUnits::Part ReductionUnits::part_of(const Pending& pending, std::uint64_t unit) const {
+  Part part;
+  part.operation = pending.name;
+  part.slot = slot_of(unit);
+  part.offset = (unit - pending.first) * unit_;
+  part.bytes =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(unit_, pending.bytes - part.offset));
+  part.is_last = unit + 1 == pending.first + units_of(pending.bytes);
+  part.imm = wire::ReductionImm{static_cast<std::uint8_t>(pending.op),
+                                static_cast<std::uint8_t>(wire::ReductionType::kBytes),
+                                static_cast<std::uint8_t>(epoch_), static_cast<std::uint16_t>(unit)}
+                 .value();
+  return part;
+}
+
+std::optional<ReductionUnits::Part> ReductionUnits::next_contribution() const {
+  const bool has_credit = contributed_ < results_ + window_;
+  const bool has_slot = contributed_ < sends_done_ + window_;
+  if (contributed_ == end_ || !has_credit || !has_slot || needs_receive()) return std::nullopt;
+  return part_of(operations_[sending_], contributed_);
+}
+
+void ReductionUnits::on_contributed() {
+  const Part part = part_of(operations_[sending_], contributed_);
+  ++contributed_;
+  if (part.is_last) ++sending_;
+}
+
+wire::Result<ReductionUnits::Part> ReductionUnits::on_result(std::uint32_t imm,
+                                                             std::uint32_t bytes) {
+  if (results_ == contributed_) {
+    return wire::invalid(
+        "a result came before this member's contribution: the switches and this "
+        "library are of different versions");
+  }
+  const Pending pending = operations_.front();
+  const Part part = part_of(pending, results_);
+  if (imm != part.imm || bytes != part.bytes) {
+    return wire::invalid("unit " + std::to_string(results_) + " has a result of " +
+                         std::to_string(bytes) + " bytes, not of " + std::to_string(part.bytes) +
+                         ": the members have called different reductions");
+  }
+  ++results_;
+  if (part.is_last) {
+    operations_.pop_front();
+    --sending_;
+  }
+  return part;
+}
+
+}  // namespace cepheus::mcast
