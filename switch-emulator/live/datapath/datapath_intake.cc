@@ -10,6 +10,8 @@
 
 #include "switch-emulator/live/datapath/datapath.h"
 #include "switch-emulator/ports/switch_port.h"
+#include "wire/byte_order.h"
+#include "wire/roce.h"
 
 namespace cepheus::live {
 
@@ -121,11 +123,20 @@ bool Datapath::drain(Host& host, wire::Instant now) {
 }
 
 // Frames of the switch itself, and frames that answer the host's own, are not answers of other
-// hosts.
+// hosts. Except for results of a reduction: all members have contributed, whichever was the last.
 void Datapath::note_answer(Host& host, const Flight& flight) {
   const fabric::SenderNo sender = flight.origin.host;
-  if (sender == fabric::kFabricItself || sender == host.identity.host_index) return;
+  if (sender == fabric::kFabricItself) return;
+  if (sender == host.identity.host_index && !is_result(host, flight.frame)) return;
   host.turn.unanswered().on_answer(flight.frame);
+}
+
+bool Datapath::is_result(const Host& host, const wire::Frame& frame) const {
+  if (frame.icrc_state == wire::Icrc::kNone || frame.header_len <= wire::kBthOffset) return false;
+  const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
+  const wire::Ipv4 source(wire::load_be32(frame.bytes.data() + wire::kIpOffset + 12));
+  const net::SwitchConfig& config = switches_[ports_[host.port].of_switch].engine->config();
+  return opcode == wire::Opcode::kRcSendOnlyImm && config.mcst_pool.contains(source);
 }
 
 // The receiver had no room for a frame. It will send no answer, so no answer pays for the frame:
