@@ -42,7 +42,7 @@ bool GroupScenario::may_give_up(const GroupPlan& plan) const {
 }
 
 void GroupScenario::add_group(const GroupPlan& plan) {
-  groups_.push_back(std::make_unique<Group>(Group{{plan, plan_.seed, findings_}, {}, {}}));
+  groups_.push_back(std::make_unique<Group>(plan, plan_.seed, findings_));
   Group& group = *groups_.back();
   Random random(plan_.seed + plan.id.value());
   for (std::size_t i = 0; i < plan.members.size(); ++i) {
@@ -55,8 +55,8 @@ void GroupScenario::add_group(const GroupPlan& plan) {
     });
   }
   if (may_give_up(plan)) group.ledger.on_disaster();
-  incidents_.add(group.as_victim());
-  cut_.add(group.as_victim());
+  incidents_.add(group);
+  cut_.add(group);
   if (plan.starts.count() == 0) return group.leader().lead(group.names);
   simulator_.schedule(Instant{plan.starts}, *this, kGroupBegins + groups_.size() - 1);
 }
@@ -85,6 +85,14 @@ bool GroupScenario::run_until(Instant end) {
   return !findings_.first();
 }
 
+void GroupScenario::Group::kill(std::size_t member) {
+  ledger.on_death(member);
+  // A sender group ends with its last receiver.
+  if (plan().has_one_sender && ledger.living_members() == 1) ledger.on_disaster();
+  members[member]->die();
+  for (const auto& other : members) other->on_death_of_another();
+}
+
 bool GroupScenario::Group::is_waiting() const {
   return std::ranges::any_of(members, [](const auto& member) { return member->is_waiting(); });
 }
@@ -94,7 +102,7 @@ std::string GroupScenario::still_open(Group& group) const {
   if (!group.ledger.plan().in_turns) return {};
   const std::string id = group.ledger.plan().id.to_string();
   if (group.is_waiting()) return "a send to " + id + " neither completed nor failed";
-  const auto stranded = stranded_member(network_, group.as_victim());
+  const auto stranded = stranded_member(network_, {group.ledger, group.members, group.leader()});
   if (!stranded) return {};
   return "member " + std::to_string(*stranded) + " waits for " + id + ", but finds no leader there";
 }
@@ -291,6 +299,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   pauses += other.pauses;
   jumped += other.jumped;
   gave_up += other.gave_up;
+  reduced += other.reduced;
   return *this;
 }
 

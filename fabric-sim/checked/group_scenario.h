@@ -38,6 +38,7 @@ struct Outcome {
   std::uint64_t pauses = 0;          // sent by switches, without repeats
   std::uint64_t jumped = 0;          // packets that were skipped instead of simulated
   std::uint64_t gave_up = 0;         // members that got no answer to their questions
+  std::uint64_t reduced = 0;         // units of reductions that all behind a switch contributed to
 
   // Adds up the numbers of several runs.
   Outcome& operator+=(const Outcome& other);
@@ -55,15 +56,21 @@ class GroupScenario final : private Actor {
 
  private:
   enum What : std::uint64_t { kFaultsBegin, kFaultsEnd, kGroupBegins };  // ... + its number
-  struct Group {
+  struct Group final : Victim {
+    Group(const GroupPlan& plan, std::uint64_t seed, Findings& findings)
+        : ledger(plan, seed, findings) {}
+
     GroupLedger ledger;
     std::vector<std::unique_ptr<GroupMember>> members;
     std::vector<wire::MrpMember> names;
 
-    GroupMember& leader() const { return *members[ledger.plan().leader]; }
+    const GroupPlan& plan() const override { return ledger.plan(); }
+    bool leader_is_active() const override { return leader().is_active(); }
+    void on_disaster() override { ledger.on_disaster(); }
+    void kill(std::size_t member) override;
+    GroupMember& leader() const { return *members[plan().leader]; }
     // Whether a member has an open send, neither completed nor failed.
     bool is_waiting() const;
-    Victim as_victim() { return {ledger, members, leader()}; }
   };
 
   // Whether a NIC may give up on a member that is not ready: gates and late receives may need more

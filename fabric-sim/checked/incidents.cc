@@ -198,17 +198,13 @@ void Incidents::strike(Instant now, std::size_t number) {
 }
 
 void Incidents::kill_host(std::size_t host) {
-  for (const Victim& group : groups_) {
-    const GroupPlan& plan = group.ledger.plan();
+  for (Victim* const group : groups_) {
+    const GroupPlan& plan = group->plan();
     for (std::size_t i = 0; i < plan.members.size(); ++i) {
       if (plan.members[i].host != host) continue;
       // All or nothing until all are active; and no other member becomes leader.
-      if (!group.leader.is_active() || i == plan.leader) group.ledger.on_disaster();
-      group.ledger.on_death(i);
-      // A sender group ends with its last receiver.
-      if (plan.has_one_sender && group.ledger.living_members() == 1) group.ledger.on_disaster();
-      group.members[i]->die();
-      for (const auto& member : group.members) member->on_death_of_another();
+      if (!group->leader_is_active() || i == plan.leader) group->on_disaster();
+      group->kill(i);
     }
   }
   network_.host(host).die();
@@ -216,11 +212,11 @@ void Incidents::kill_host(std::size_t host) {
 
 // A group during its set-up may use any switch.
 void Incidents::restart_switch(SwitchNode& node) {
-  for (const Victim& group : groups_) {
-    const GroupPlan& plan = group.ledger.plan();
+  for (Victim* const group : groups_) {
+    const GroupPlan& plan = group->plan();
     const bool has_begun = Instant{plan.starts} <= simulator_.now();
     const bool is_held = node.engine().group(plan.id).has_value();
-    if (has_begun && (is_held || !group.leader.is_active())) group.ledger.on_disaster();
+    if (has_begun && (is_held || !group->leader_is_active())) group->on_disaster();
   }
   node.restart(simulator_.now());
 }

@@ -17,24 +17,28 @@
 #pragma once
 
 #include "fabric-sim/checked/forgery.h"
-#include "fabric-sim/checked/group_ledger.h"
-#include "fabric-sim/checked/group_member.h"
+#include "fabric-sim/checked/scenario_plan.h"
 #include "fabric-sim/core/network.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
 
-// A group's objects that incidents and cuts need.
-struct Victim {
-  GroupLedger& ledger;
-  std::vector<std::unique_ptr<GroupMember>>& members;
-  GroupMember& leader;
+// A group, as incidents and cuts see it.
+class Victim {
+ public:
+  virtual ~Victim() = default;
+  virtual const GroupPlan& plan() const = 0;
+  virtual bool leader_is_active() const = 0;
+  // From now on its operations may fail.
+  virtual void on_disaster() = 0;
+  // The member's host is gone, with all its state.
+  virtual void kill(std::size_t member) = 0;
 };
 
 class Incidents final : public Actor {
  public:
   Incidents(Simulator& simulator, Network& network, const ScenarioPlan& plan);
-  void add(const Victim& victim) { groups_.push_back(victim); }
+  void add(Victim& victim) { groups_.push_back(&victim); }
   void start();
 
   void on_event(Instant now, std::uint64_t what) override;
@@ -57,7 +61,7 @@ class Incidents final : public Actor {
   const ScenarioPlan& plan_;
   Random random_;
   Forgery forgery_;
-  std::vector<Victim> groups_;
+  std::vector<Victim*> groups_;
   std::uint32_t forged_ = 0;
 };
 

@@ -22,7 +22,7 @@ bool reaches_leader(const Network& network, wire::McstId id, std::size_t host) {
 }
 
 // Whether its leader is dead, or the group has ended at a living member.
-bool is_over(const Victim& group) {
+bool is_over(const GroupParts& group) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const bool counts = !group.ledger.is_dead(i) || i == group.ledger.plan().leader;
     if (counts && group.members[i]->has_ended()) return true;
@@ -32,7 +32,7 @@ bool is_over(const Victim& group) {
 
 }  // namespace
 
-std::optional<std::size_t> stranded_member(const Network& network, const Victim& group) {
+std::optional<std::size_t> stranded_member(const Network& network, const GroupParts& group) {
   const GroupPlan& plan = group.ledger.plan();
   const bool is_set_up = group.leader.takes_part() || group.leader.has_ended();
   if (!is_set_up) return std::nullopt;  // the registration's time-out ends it

@@ -36,8 +36,8 @@ void TrunkCut::start() {
 void TrunkCut::on_event(Instant now, std::uint64_t what) {
   simulator_.trace().note(now, "fabric", what == kCut ? "loses trunks" : "has its trunks again");
   if (what == kCut) {
-    for (const Victim& group : groups_) {
-      if (goes_over_it(group)) group.ledger.on_disaster();
+    for (Victim* const group : groups_) {
+      if (goes_over_it(*group)) group->on_disaster();
     }
   }
   set(now, what == kMend);
@@ -51,11 +51,11 @@ void TrunkCut::set(Instant now, bool whole) {
 
 // A group may also, during its set-up.
 bool TrunkCut::goes_over_it(const Victim& group) const {
-  if (group.ledger.plan().starts.count() > 0) return false;  // not yet
-  if (!group.leader.is_active()) return true;
+  if (group.plan().starts.count() > 0) return false;  // not yet
+  if (!group.leader_is_active()) return true;
   for (const std::size_t trunk : plan_.cut.trunks) {
     for (const auto& [node, port] : network_.ends_of(trunk)) {
-      const auto view = node->engine().group(group.ledger.plan().id);
+      const auto view = node->engine().group(group.plan().id);
       const auto is_it = [&](const fabric::PathView& path) { return path.port == port; };
       if (view && std::ranges::any_of(view->paths, is_it)) return true;
     }

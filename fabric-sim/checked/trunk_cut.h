@@ -18,7 +18,7 @@ class TrunkCut final : public Actor {
  public:
   TrunkCut(Simulator& simulator, Network& network, const ScenarioPlan& plan)
       : simulator_(simulator), network_(network), plan_(plan) {}
-  void add(const Victim& victim) { groups_.push_back(victim); }
+  void add(Victim& victim) { groups_.push_back(&victim); }
   void start();
 
   void on_event(Instant now, std::uint64_t what) override;
@@ -32,7 +32,7 @@ class TrunkCut final : public Actor {
   Simulator& simulator_;
   Network& network_;
   const ScenarioPlan& plan_;
-  std::vector<Victim> groups_;
+  std::vector<Victim*> groups_;
 };
 
 }  // namespace cepheus::sim
