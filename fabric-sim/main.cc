@@ -20,6 +20,7 @@
 
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/mutation_check.h"
+#include "fabric-sim/checked/reductions/reduction_scenario.h"
 #include "fabric-sim/checked/seeds.h"
 #include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/checked/situations.h"
@@ -77,7 +78,9 @@ constexpr PlanFlag kPlanFlags[] = {
      "use short queues that mark packets, and lossless links with small buffers"},
     {"--long-turns", &PlanOptions::long_turns,
      "let turns have 2^22 to 2^32 packets, with PSNs that soon wrap"},
-    {"--cuts", &PlanOptions::cuts, "use equal-cost paths, and trunks that fail"}};
+    {"--cuts", &PlanOptions::cuts, "use equal-cost paths, and trunks that fail"},
+    {"--reductions", &PlanOptions::reductions,
+     "let every group reduce, instead of sending messages"}};
 
 std::string replay_command(std::uint64_t seed, const Arguments& a) {
   std::string command = "cepheus-sim --seed " + std::to_string(seed);
@@ -106,9 +109,11 @@ int run_one(const Arguments& a) {
     recording.open(a.record);
     if (!recording) return refuse("can't write " + a.record + ": " + std::strerror(errno));
   }
-  const Outcome o = GroupScenario(*plan, a.trace ? &std::cout : nullptr,
-                                  recording.is_open() ? &recording : nullptr)
-                        .run();
+  std::ostream* const trace = a.trace ? &std::cout : nullptr;
+  const Outcome o =
+      a.plan.reductions
+          ? ReductionScenario(*plan, trace).run()
+          : GroupScenario(*plan, trace, recording.is_open() ? &recording : nullptr).run();
   if (recording.is_open() && !recording.flush()) {
     return refuse(a.record + " is incomplete: " + std::strerror(errno));
   }
@@ -148,7 +153,9 @@ int run_many(const Arguments& a) {
   const auto begin = std::chrono::steady_clock::now();
   const auto result = run_seeds(
       a.first, a.seeds, a.jobs, a.keep_going,
-      [&](std::uint64_t seed) { return run_seed(seed, a.plan); },
+      [&](std::uint64_t seed) {
+        return a.plan.reductions ? run_reduction_seed(seed, a.plan) : run_seed(seed, a.plan);
+      },
       [&](const FailedSeed<Outcome>& failed) {
         print_failure(failed.seed, failed.failure, a);
         std::fflush(stdout);
@@ -162,10 +169,10 @@ int run_many(const Arguments& a) {
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
       "%llu evicted, %llu spoofed, %llu WRITEs, %llu of their packets refused, %llu marks, "
-      "%llu pauses, %llu skipped PSNs, %llu members that gave up\n",
+      "%llu pauses, %llu skipped PSNs, %llu members that gave up, %llu units reduced\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
       n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses),
-      n(sum.jumped), n(sum.gave_up));
+      n(sum.jumped), n(sum.gave_up), n(sum.reduced));
   if (!a.situations.empty() && !add_situations_to(a.situations)) {
     return refuse("can't write " + a.situations + ": " + std::strerror(errno));
   }
@@ -248,6 +255,11 @@ void add_plan(CLI::App& app, PlanOptions& plan) {
       ->check(CLI::IsMember(makes));
   for (const PlanFlag& flag : kPlanFlags) app.add_flag(flag.name, plan.*flag.option, flag.help);
   app.get_option("--fabrics")->excludes(switches);
+  CLI::Option* const reductions = app.get_option("--reductions");
+  for (const char* other : {"--host-sync", "--writes", "--per-request", "--sender-groups",
+                            "--long-turns", "--shrink", "--record"}) {
+    reductions->excludes(app.get_option(other));
+  }
 }
 
 int run(int argc, char** argv) {

@@ -1,6 +1,6 @@
 #include "fabric-sim/checked/mutation_check.h"
 
-#include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/reductions/reduction_scenario.h"
 #include "fabric-sim/checked/seeds.h"
 
 namespace cepheus::sim {
@@ -19,6 +19,7 @@ constexpr const char* kWrites = "with WRITEs";
 constexpr const char* kAnnounced = "announced WRITEs";
 constexpr const char* kLossless = "lossless links";
 constexpr const char* kSenders = "sender groups";
+constexpr const char* kReductions = "reductions";
 
 std::vector<Check> all_checks() {
   return {
@@ -57,6 +58,12 @@ std::vector<Check> all_checks() {
       {"least_path_mtu", {&Plan::sender_groups}, kSenders},
       {"sender_rewritten", {&Plan::incidents, &Plan::sender_groups}, kSenders},
       {"write_bounds", {&Plan::writes, &Plan::sender_groups}, kSenders},
+      {"reduction_all_paths", {&Plan::reductions}, kReductions},
+      {"reduction_add_once", {&Plan::reductions}, kReductions},
+      {"reduction_in_order", {&Plan::reductions}, kReductions},
+      {"reduction_duplicates", {&Plan::reductions}, kReductions},
+      {"reduction_repeats", {&Plan::reductions}, kReductions},
+      {"reduction_probe", {&Plan::incidents, &Plan::reductions}, kReductions},
   };
 }
 
@@ -68,9 +75,12 @@ MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std:
   for (bool Plan::*const part : check.parts) sound.*part = true;
   Plan unsafe = sound;
   net::set_rule(unsafe.rules, check.rule, false);
+  const auto run = [](std::uint64_t seed, const Plan& plan) {
+    return plan.reductions ? run_reduction_seed(seed, plan) : run_seed(seed, plan);
+  };
   const auto found = first_failure(
-      first_seed, seeds, [&](std::uint64_t seed) { return run_seed(seed, unsafe); },
-      [&](std::uint64_t seed) { return run_seed(seed, sound); });
+      first_seed, seeds, [&](std::uint64_t seed) { return run(seed, unsafe); },
+      [&](std::uint64_t seed) { return run(seed, sound); });
   if (found) {
     result.caught = true;
     result.seed = found->seed;

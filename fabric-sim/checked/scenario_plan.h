@@ -158,6 +158,7 @@ struct PlanOptions {
   bool sender_groups = false;  // every group has one fixed sender
   bool congestion = false;     // queues that mark in every seed, lossless links in most
   bool long_turns = false;     // turns beyond the range of PSN comparisons
+  bool reductions = false;     // every group reduces (reductions/reduction_scenario.h)
   // Make of all NICs (nic_profile.h); empty: the seed draws it.
   std::string nic = {};
   net::Rules rules = {};

@@ -1,0 +1,251 @@
+#include "fabric-sim/checked/reductions/reduction_program.h"
+
+#include <algorithm>
+
+#include "fabric-sim/checked/leader_config.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kToken = 0x5EC2E7;
+constexpr Duration kLookEvery = 2ms;
+
+wire::MrpMember member_of(Host& host, const ReductionPlan& plan) {
+  const std::uint32_t window = plan.reduction.window;
+  const rnic::Qpn qpn = create_qp(host, window + 1, window + 1);
+  return {host.address(), qpn, 0, plan.group.control_port(), kToken};
+}
+
+}  // namespace
+
+ReductionProgram::ReductionProgram(Simulator& simulator, Host& host, ReductionLedger& ledger,
+                                   std::size_t index, const TransportPlan& transport,
+                                   std::uint64_t seed)
+    : simulator_(simulator),
+      host_(host),
+      ledger_(ledger),
+      index_(index),
+      transport_(transport),
+      random_(seed),
+      memory_(std::size_t{2} * ledger.plan().reduction.window * ledger.plan().reduction.unit),
+      keys_(open_memory(host, memory_)),
+      membership_(member_of(host, ledger.plan()),
+                  static_cast<std::uint16_t>(host.nic().config().max_mtu), true) {
+  host.attach(name().qpn, *this);
+  host.listen(*this, name().control_port);
+}
+
+void ReductionProgram::lead(std::span<const wire::MrpMember> members) {
+  const ReductionPlan& plan = ledger_.plan();
+  mrp::RegistrationConfig config = leader_config(host_, plan.group, transport_);
+  config.path_mtu = static_cast<std::uint16_t>(host_.nic().config().max_mtu);
+  config.reduction = plan.reduction;
+  registration_.emplace(config, plan.group.id, plan.group.epoch);
+  registration_->hold("its queue pair is not connected");
+  require(registration_->start(simulator_.now(), members, out_));
+  carry_out();
+}
+
+void ReductionProgram::unregister() {
+  is_leaving_ = true;
+  registration_->unregister(simulator_.now(), out_);
+  carry_out();
+}
+
+void ReductionProgram::close() {
+  if (!std::exchange(is_open_, false)) return;
+  host_.nic().destroy_qp(name().qpn);
+  host_.nic().deregister_memory(keys_.lkey);
+}
+
+void ReductionProgram::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
+  if (!is_open_) return;
+  if (registration_) {
+    registration_->on_message(now, from, message, out_);
+    return carry_out();
+  }
+  using Task = mrp::Membership::Task;
+  switch (membership_.on_message(now, from, message, out_)) {
+    case Task::kConnect:
+      connect(membership_.path().mtu);
+      membership_.connected(now, true, out_);
+      break;
+    case Task::kActivated:
+      activate();
+      break;
+    case Task::kDissolved:
+      if (ledger_.ended(index_) < ledger_.plan().operations.size()) fail("its group has ended");
+      break;
+    case Task::kWait:
+    case Task::kStands:
+      answered_ = now;
+      break;
+    default:
+      break;
+  }
+  carry_out();
+}
+
+// Sends the messages, and looks what a leader has to do.
+void ReductionProgram::carry_out() {
+  follow();
+  for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, name().control_port);
+  out_.clear();
+  const Instant due = registration_ ? registration_->deadline() : membership_.deadline();
+  if (due >= timer_at_) return;
+  timer_at_ = due;
+  simulator_.schedule(due, *this, kTimer);
+}
+
+void ReductionProgram::follow() {
+  using State = mrp::Registration::State;
+  if (!registration_) return;
+  if (registration_->state() == State::kConnecting && !units_) {
+    connect(registration_->path().mtu);
+    registration_->release(simulator_.now(), out_);
+  }
+  if (registration_->state() == State::kActive && !is_active_) activate();
+  if (registration_->state() == State::kFailed && !is_leaving_) fail(registration_->error().text);
+}
+
+void ReductionProgram::connect(std::uint16_t path_mtu) {
+  const GroupPlan& group = ledger_.plan().group;
+  const wire::MrpReduction& reduction = ledger_.plan().reduction;
+  if (!registration_ && membership_.reduction() != reduction) fail("REGISTER had another record");
+  sim::connect(host_, name().qpn, mcast::group_end(group.id, group.epoch, path_mtu),
+               {transport_.timeout_code, transport_.min_rnr_timer});
+  units_.emplace(group.epoch, std::min(reduction.unit, path_mtu), reduction.window);
+}
+
+void ReductionProgram::activate() {
+  is_active_ = true;
+  answered_ = simulator_.now();
+  simulator_.schedule(simulator_.now() + kLookEvery, *this, kLook);
+  begin_soon();
+}
+
+void ReductionProgram::begin_soon() {
+  const ReductionPlan& plan = ledger_.plan();
+  const bool may_begin = begun_ < ledger_.ended(index_) + plan.most_begun;
+  if (begins_soon_ || has_failed_ || !may_begin || begun_ == plan.operations.size()) return;
+  begins_soon_ = true;
+  const Duration pause = random_.between(Duration{0}, plan.longest_pause);
+  simulator_.schedule(simulator_.now() + pause, *this, kBegin);
+}
+
+void ReductionProgram::on_event(Instant now, std::uint64_t what) {
+  if (!is_open_) return;
+  if (host_.programs_awake_at() > now) {
+    return simulator_.schedule(host_.programs_awake_at(), *this, what);
+  }
+  if (what == kBegin && has_failed_) return;
+  if (what == kBegin) {
+    begins_soon_ = false;
+    const ReductionOperation& one = ledger_.plan().operations[begun_];
+    ledger_.on_begun(index_);
+    units_->start(begun_++, one.op, one.bytes);
+    pump();
+    return begin_soon();
+  }
+  if (what == kLook) return look();
+  if (timer_at_ <= now) timer_at_ = wire::kNever;
+  if (registration_) {
+    registration_->on_timer(now, out_);
+  } else {
+    membership_.on_timer(now, out_);
+  }
+  carry_out();
+}
+
+// A member that waits asks whether the group goes on, and gives it up without an answer.
+void ReductionProgram::look() {
+  if (has_failed_ || is_leaving_) return;
+  const Instant now = simulator_.now();
+  if (registration_) answered_ = std::max(answered_, registration_->last_message_at());
+  if (units_->operations() == 0) {
+    answered_ = now;
+  } else if (now - answered_ > transport_.silence()) {
+    fail("it waits, and nobody answers");
+  } else if (registration_) {
+    registration_->send_request(now, out_);
+  } else {
+    membership_.complain(out_);
+  }
+  simulator_.schedule(now + kLookEvery, *this, kLook);
+  carry_out();
+}
+
+rnic::Sge ReductionProgram::sent_slot(std::uint32_t slot, std::uint32_t bytes) const {
+  return {std::uint64_t{slot} * ledger_.plan().reduction.unit, bytes, keys_.lkey};
+}
+
+rnic::Sge ReductionProgram::result_slot(std::uint32_t slot) const {
+  const wire::MrpReduction& reduction = ledger_.plan().reduction;
+  return {(std::uint64_t{reduction.window} + slot) * reduction.unit, reduction.unit, keys_.lkey};
+}
+
+void ReductionProgram::pump() {
+  while (const auto slot = units_->next_receive()) {
+    post_receive(host_, name().qpn, result_slot(*slot), *slot);
+    units_->on_receive_posted();
+  }
+  while (const auto part = units_->next_contribution()) {
+    units_->on_contributed();
+    send(*part);
+  }
+}
+
+void ReductionProgram::send(const mcast::ReductionUnits::Part& part) {
+  const rnic::Sge piece = sent_slot(part.slot, part.bytes);
+  for (std::uint32_t i = 0; i < part.bytes; ++i) {
+    memory_[piece.address + i] = ledger_.contribution(index_, part.operation, part.offset + i);
+  }
+  rnic::SendWr wr;
+  wr.op = rnic::SendOp::kSendImm;
+  wr.signaled = true;
+  wr.imm = part.imm;
+  post_send(host_, name().qpn, piece, wr);
+}
+
+void ReductionProgram::on_completion(Instant, const rnic::Completion& completion) {
+  if (!is_open_ || has_failed_) return;
+  if (completion.status != rnic::WcStatus::kSuccess) {
+    fail("a work request ended with " + std::string(rnic::to_string(completion.status)));
+    return carry_out();
+  }
+  if (completion.opcode == rnic::WcOpcode::kRecv) {
+    answered_ = simulator_.now();
+    take(completion);
+    if (has_failed_) return carry_out();
+  } else {
+    units_->on_send_done();
+  }
+  pump();
+  begin_soon();
+}
+
+void ReductionProgram::take(const rnic::Completion& completion) {
+  const std::uint64_t at = result_slot(static_cast<std::uint32_t>(completion.wr_id)).address;
+  const auto part = units_->on_result(completion.imm, completion.byte_len);
+  if (!part) return fail(part.error().text);
+  if (part->slot != completion.wr_id) return fail("a result is in another unit's slot");
+  ledger_.on_part(index_, part->operation, part->offset,
+                  std::span(memory_).subspan(at, part->bytes));
+  if (part->is_last) ledger_.on_ended(index_, part->operation);
+}
+
+// The others learn it: the group ends with its first failure.
+void ReductionProgram::fail(const std::string& why) {
+  if (std::exchange(has_failed_, true)) return;
+  ledger_.on_failed(index_, why);
+  static_cast<void>(set_state(host_, name().qpn, rnic::QpState::kErr));
+  if (registration_) {
+    registration_->give_up(simulator_.now(), why, out_);
+  } else {
+    membership_.leave(simulator_.now(), out_);
+  }
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,73 @@
+// One member of a reduction group as a program of a simulated host: its part in the registration, a
+// queue pair, and operations as planned.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "controller/membership.h"
+#include "controller/registration.h"
+#include "fabric-sim/checked/reductions/reduction_ledger.h"
+#include "fabric-sim/core/connection.h"
+#include "fabric-sim/core/random.h"
+#include "libmcast/engine/reduction.h"
+
+namespace cepheus::sim {
+
+class ReductionProgram final : public Actor, public DatagramClient, public CompletionClient {
+ public:
+  ReductionProgram(Simulator& simulator, Host& host, ReductionLedger& ledger, std::size_t index,
+                   const TransportPlan& transport, std::uint64_t seed);
+
+  const wire::MrpMember& name() const { return membership_.self(); }
+  void lead(std::span<const wire::MrpMember> members);
+  // As the leader: the group ends.
+  void unregister();
+  // It has ended the group, or can't any more.
+  bool is_gone() const {
+    return !is_open_ || !registration_ || registration_->state() == mrp::Registration::State::kGone;
+  }
+  bool is_active() const { return is_open_ && is_active_ && !has_failed_ && !is_leaving_; }
+  // The queue pair is destroyed: the group has ended, or its host is gone.
+  void close();
+
+  void on_event(Instant now, std::uint64_t what) override;
+  void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override;
+  void on_completion(Instant now, const rnic::Completion& completion) override;
+
+ private:
+  enum What : std::uint64_t { kTimer, kBegin, kLook };
+
+  void carry_out();
+  void follow();
+  void connect(std::uint16_t path_mtu);
+  void activate();
+  void begin_soon();
+  void pump();
+  void send(const mcast::ReductionUnits::Part& part);
+  void take(const rnic::Completion& completion);
+  void fail(const std::string& why);
+  void look();
+  rnic::Sge sent_slot(std::uint32_t slot, std::uint32_t bytes) const;
+  rnic::Sge result_slot(std::uint32_t slot) const;
+
+  Simulator& simulator_;
+  Host& host_;
+  ReductionLedger& ledger_;
+  const std::size_t index_;
+  const TransportPlan& transport_;
+  Random random_;
+  std::vector<std::uint8_t> memory_;  // slots of sent copies, then of results
+  rnic::MemoryKeys keys_;
+  mrp::Membership membership_;
+  std::optional<mrp::Registration> registration_;
+  std::optional<mcast::ReductionUnits> units_;  // from CONNECT on
+  mrp::Outbox out_;
+  Instant timer_at_ = wire::kNever;
+  std::size_t begun_ = 0;
+  Instant answered_{};  // by the fabric, while it waits
+  bool is_active_ = false, is_leaving_ = false, has_failed_ = false, is_open_ = true;
+  bool begins_soon_ = false;
+};
+
+}  // namespace cepheus::sim
