@@ -167,6 +167,14 @@ TEST_F(LossEndsTheGroup, IfAMemberLagsInSilenceForLong) {
   EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
+TEST_F(LossEndsTheGroup, ButNotForAMemberThatIsLateForHours) {
+  for (int i = 0; i < 4 * 3600; ++i) {
+    report(1, kLate, 7);
+    pass(250ms);
+  }
+  EXPECT_EQ(leader().state(), State::kActive);
+}
+
 TEST_F(Eviction, AMembersComplaintMakesTheLeaderQuery) {
   Membership& membership = net_.hosts.at(host(1));
   Outbox complaint;

@@ -116,6 +116,12 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
   if (members.size() < 2) {
     return wire::invalid("a group needs the leader and at least one more member");
   }
+  if (config_.reduction && !config_.reduction->is_valid()) {
+    return wire::invalid("a reduction group's window is a power of two up to " +
+                         std::to_string(wire::MrpReduction::kMostWindow) +
+                         ", and its unit has 1 to " +
+                         std::to_string(wire::MrpReduction::kMostUnit) + " bytes");
+  }
   if (members.size() > kMaxMembers) {
     return wire::invalid("too many members: a group has 65535 at most");
   }
@@ -277,10 +283,10 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const bool is_unreachable = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
   // Of the leader's memory or port, by its own switch.
-  const bool may_name_leader =
-      reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode ||
-      reason == MrpReject::kTooLong || reason == MrpReject::kMismatch ||
-      reason == MrpReject::kResultRefused;
+  const bool may_name_leader = reason == MrpReject::kRemoteAccess ||
+                               reason == MrpReject::kWriteMode || reason == MrpReject::kTooLong ||
+                               reason == MrpReject::kMismatch ||
+                               reason == MrpReject::kResultRefused;
   const bool in_operation = is_unreachable || may_name_leader;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);

@@ -331,6 +331,31 @@ TEST(Registration, CanBeUnregisteredInAnyState) {
   EXPECT_EQ(failed.leader.state(), State::kGone);
 }
 
+// The record leaves room for fewer members.
+TEST(Registration, NamesAReductionGroupInEachPacketOfItsList) {
+  RegistrationConfig config = leader_config();
+  config.lost_member = LostMember::kEndsGroup;
+  config.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 4096, 64};
+  Registration leader(config, kGroup, kEpoch);
+  Outbox out;
+  ASSERT_TRUE(leader.start(kStart, members(100), out));
+  ASSERT_EQ(out.messages.size(), 2u);
+  EXPECT_EQ(out.messages[0].list().size(), MrpMessage::kMaxWithReduction);
+  leader.on_timer(leader.deadline(), out);
+  ASSERT_EQ(out.messages.size(), 4u) << "and in repeats";
+  for (const MrpMessage& message : out.messages) EXPECT_EQ(message.reduction, config.reduction);
+  out.clear();
+  leader.give_up(kStart, "", out);
+  for (const MrpMessage& message : out.messages) EXPECT_FALSE(message.reduction);
+  for (const wire::MrpReduction& bad : {wire::MrpReduction{1, 4096, 48}, {1, 0, 64}}) {
+    config.reduction = bad;
+    Registration other(config, kGroup, kEpoch);
+    const auto started = other.start(kStart, members(4), out);
+    ASSERT_FALSE(started);
+    EXPECT_THAT(started.error().text, HasSubstr("a power of two up to 256"));
+  }
+}
+
 TEST(Registration, RefusesListsItCannotServe) {
   const auto error_of = [](std::vector<MrpMember> list) {
     Registration r(leader_config(), kGroup, kEpoch);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "wire/situation.h"
+
 namespace cepheus::mcast {
 
 void ReductionUnits::start(Operation operation, wire::ReductionOp op, std::uint64_t bytes) {
@@ -31,9 +33,16 @@ ReductionUnits::Part ReductionUnits::part_of(const Pending& pending, std::uint64
 }
 
 std::optional<ReductionUnits::Part> ReductionUnits::next_contribution() const {
-  const bool has_credit = contributed_ < results_ + window_;
   const bool has_slot = contributed_ < sends_done_ + window_;
-  if (contributed_ == end_ || !has_credit || !has_slot || needs_receive()) return std::nullopt;
+  if (contributed_ == end_) return std::nullopt;
+  if (needs_receive()) {
+    CEPHEUS_SITUATION("a contribution waits for the result that gives it credit");
+    return std::nullopt;
+  }
+  if (!has_slot) {
+    CEPHEUS_SITUATION("a contribution has credit, and waits for its slot");
+    return std::nullopt;
+  }
   return part_of(operations_[sending_], contributed_);
 }
 
@@ -52,13 +61,20 @@ wire::Result<ReductionUnits::Part> ReductionUnits::on_result(std::uint32_t imm,
   }
   const Pending pending = operations_.front();
   const Part part = part_of(pending, results_);
-  if (imm != part.imm || bytes != part.bytes) {
+  const auto got = wire::ReductionImm::from(imm), due = wire::ReductionImm::from(part.imm);
+  if (got.unit != due.unit || got.epoch != due.epoch) {
+    return wire::invalid("a result of unit " + std::to_string(got.unit) + " came, not of unit " +
+                         std::to_string(due.unit) +
+                         ": the switches and this library are of different versions");
+  }
+  if (got.what() != due.what() || bytes != part.bytes) {
     return wire::invalid("unit " + std::to_string(results_) + " has a result of " +
                          std::to_string(bytes) + " bytes, not of " + std::to_string(part.bytes) +
                          ": the members have called different reductions");
   }
   ++results_;
   if (part.is_last) {
+    if (sending_ > 1) CEPHEUS_SITUATION("a reduction ends while later ones are under way");
     operations_.pop_front();
     --sending_;
   }

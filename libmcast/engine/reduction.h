@@ -1,10 +1,12 @@
 // A member's part in a reduction group: the units of its operations, credit, and completion
 // (docs/protocol.md, "Reductions").
 //
-//   results()       sends_done()     contributed()      posted receives
-//   ...|................|..................|..................|...
-//      have a result    their slots are    under way          contributions may follow
-//                       free
+//   results()               contributed()           posted receives
+//   ...|........................|.......................|...
+//      results are missing      contributions may       W ahead of the results
+//                               follow
+//
+// A receive is posted only once unit k - W has its result: receives are a member's credit.
 //
 // Unit k has slot k mod W, in a ring of sent copies and in a ring of received results. A receive for
 // unit k + W goes into the slot of result k. It is filled only when all members have result k, so the
@@ -13,6 +15,7 @@
 // No I/O: the owner posts, copies and completes what this object returns. One thread at a time.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -25,7 +28,7 @@ namespace cepheus::mcast {
 
 class ReductionUnits {
  public:
-  // `name`: the owner's, of one operation.
+  // The owner's name of an operation.
   using Operation = std::uint64_t;
 
   // A part of an operation's memory, and its slot.
@@ -40,7 +43,9 @@ class ReductionUnits {
 
   // Once the group is active. `unit` is at most the group's path MTU.
   ReductionUnits(std::uint16_t epoch, std::uint16_t unit, std::uint16_t window)
-      : epoch_(epoch), unit_(unit), window_(window) {}
+      : epoch_(epoch), unit_(unit), window_(window) {
+    assert((wire::MrpReduction{wire::MrpReduction::kGather, unit, window}.is_valid()));
+  }
 
   std::uint16_t window() const { return window_; }
   std::uint16_t unit_bytes() const { return unit_; }
@@ -51,7 +56,10 @@ class ReductionUnits {
 
   // The slot of the next receive: W receives are posted ahead of the results. None: all are posted.
   std::optional<std::uint32_t> next_receive() const;
-  void on_receive_posted() { ++receives_; }
+  void on_receive_posted() {
+    assert(receives_ < results_ + window_);
+    ++receives_;
+  }
 
   // The next contribution, which the owner copies into its slot and sends. None: there is no
   // operation, credit, receive or slot for it.
@@ -67,7 +75,7 @@ class ReductionUnits {
   // Units with a result, and contributions.
   std::uint64_t results() const { return results_; }
   std::uint64_t contributed() const { return contributed_; }
-  // No receive is posted that a contribution needs: nothing may be sent until one is.
+  // No receive is posted for the next contribution: it has no credit, or the owner is to post one.
   bool needs_receive() const { return contributed_ == receives_; }
 
  private:

@@ -79,7 +79,9 @@ TEST_F(ReductionUnitsTest, KeepTheirCredit) {
   EXPECT_EQ(send(), 0) << "custody gives no credit";
   ASSERT_TRUE(result(0, 8));
   EXPECT_EQ(send(), 0) << "no receive for it";
+  EXPECT_EQ(units_.next_receive(), 0u);
   post_receives();
+  EXPECT_FALSE(units_.next_receive()) << "unit 1 has no result yet";
   EXPECT_EQ(send(), 1);
   EXPECT_EQ(last_.slot, 0u);
 }
