@@ -78,6 +78,7 @@ class FlowControl {
 
   // The entry of a copy out of `port`, while it waits, of the frame that is being forwarded.
   EntryId entry_for(wire::PortId port) const { return books_.held_by(entry_, port); }
+  bool is_lossless(wire::PortId port) const { return books_.buffer().is_lossless(port); }
   void add_copy(EntryId entry) {
     if (entry != IngressBooks::kNone) books_.add_copy(entry);
   }

@@ -50,23 +50,26 @@ Cable::Cable(Simulator& simulator, BufferPool& pool, std::string name, const net
       link_(link),
       name_(std::move(name)) {}
 
-bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
+bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId entry,
+                 bool is_reserved) {
   if (frame.external != nullptr && frame.ref == wire::kNoBuffer) {
-    return send(now, pool_.owned(frame), entry);
+    return send(now, pool_.owned(frame), entry, is_reserved);
   }
-  if (queue_ != nullptr) return enqueue(now, frame, entry);
+  if (queue_ != nullptr) return enqueue(now, frame, entry, is_reserved);
   put_on_link(now, frame);
   return false;
 }
 
 // A frame does not wait if the link is free and no frame is before it.
-bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
+bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId entry,
+                    bool is_reserved) {
   const net::TrafficClass of = net::class_of(frame);
   if (link_.free_at() <= now && !queue_->must_wait(of, now)) {
     put_on_link(now, frame);
     return false;
   }
-  if (entry == net::IngressBooks::kNone && !queue_->has_space(of, frame.size())) {
+  const bool is_lossless = entry != net::IngressBooks::kNone || is_reserved;
+  if (!is_lossless && !queue_->has_space(of, frame.size())) {
     link_.refuse(frame.size());
     if (Trace& trace = simulator_.trace(); !trace.is_off()) {
       trace.frame(now, name_, name_of(LinkDrop::kQueueFull), frame);

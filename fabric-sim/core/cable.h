@@ -45,9 +45,10 @@ class Cable final : public Actor {
 
   // Takes over one reference to the frame's buffer. Copies a payload that is outside both the frame
   // and the pool. True if the frame has to wait. A waiting frame with an entry in the near end's
-  // books is lossless: it ignores the queue's limit, and `watch` is called for it.
+  // books is lossless: it ignores the queue's limit, and `watch` is called for it. So is one with
+  // space of its own.
   bool send(Instant now, const wire::Frame& frame,
-            net::IngressBooks::EntryId entry = net::IngressBooks::kNone);
+            net::IngressBooks::EntryId entry = net::IngressBooks::kNone, bool is_reserved = false);
   // A pause frame has arrived from the far end.
   void on_pause(Instant now, const wire::Frame& frame);
   const net::PauseState* pause() const { return queue_ == nullptr ? nullptr : &queue_->pause(); }
@@ -88,7 +89,8 @@ class Cable final : public Actor {
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
   static constexpr std::uint64_t kTransmit = kFirst - 1;  // the link is free for a waiting frame
 
-  bool enqueue(Instant now, const wire::Frame& frame, net::IngressBooks::EntryId entry);
+  bool enqueue(Instant now, const wire::Frame& frame, net::IngressBooks::EntryId entry,
+               bool is_reserved);
   void transmit(Instant now);
   void arrange_transmission(Instant now);
   void put_on_link(Instant now, const wire::Frame& frame);

@@ -184,6 +184,20 @@ TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
+TEST_F(CableTest, AFullQueueTakesAFrameThatHasSpaceOfItsOwn) {
+  net::LinkConfig link = slow_marking_link();
+  link.queue_bytes = packet_bytes();
+  Cable cable = make(link);
+  cable.add_queue(nullptr);
+  for (int i = 0; i < 2; ++i) cable.send(simulator_.now(), packet());
+  EXPECT_FALSE(cable.send(simulator_.now(), packet()));
+  EXPECT_TRUE(cable.send(simulator_.now(), packet(), net::IngressBooks::kNone, true));
+  simulator_.run();
+  EXPECT_EQ(sink_.times.size(), 3u);
+  EXPECT_EQ(cable.link_counters().dropped_queue_full, 1u);
+  EXPECT_EQ(pool_.in_use(), 0u);
+}
+
 TEST_F(CableTest, FramesThatWaitForACutCableAreDroppedAndCounted) {
   Cable cable = make(slow_marking_link());
   cable.add_queue(nullptr);

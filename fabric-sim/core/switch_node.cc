@@ -141,9 +141,15 @@ void SwitchNode::carry_out(Instant now) {
       box_->transmit(now, *cables_[emit.port.value()], emit.frame);
       continue;
     }
-    const auto entry = flow_ == nullptr ? net::IngressBooks::kNone : flow_->entry_for(emit.port);
-    const bool waits = cables_[emit.port.value()]->send(now, emit.frame, entry);
-    if (waits && flow_ != nullptr) flow_->add_copy(entry);
+    Cable& cable = *cables_[emit.port.value()];
+    if (flow_ == nullptr) {
+      cable.send(now, emit.frame);
+      continue;
+    }
+    const auto entry = emit.space == fabric::Space::kIngress ? flow_->entry_for(emit.port)
+                                                             : net::IngressBooks::kNone;
+    const bool is_reserved = emit.space == fabric::Space::kOwn && flow_->is_lossless(emit.port);
+    if (cable.send(now, emit.frame, entry, is_reserved)) flow_->add_copy(entry);
   }
   actions_.clear();
   if (const Instant due = engine_->deadline(); due < timer_at_) {

@@ -46,11 +46,19 @@ using net::Rules;
 using net::SourceChange;
 using net::SwitchConfig;
 
+// Whose space a frame takes if it has to wait before a lossless link.
+enum class Space : std::uint8_t {
+  kIngress,  // the space of the frame that is handled
+  kOwn,      // its group's own, which is kept for it: it always fits
+  kNone,     // nobody's: it waits only if the queue has space
+};
+
 // A frame to be sent. Its origin is the ingress of the frame that it copies or answers. The
 // switch's own frames have none, and are charged to no host.
 struct Emit {
   Emit(PortId to, PortId from, const Frame& f) : port(to), origin(from), frame(f) {}
   PortId port, origin;
+  Space space = Space::kIngress;
   Frame frame;
 };
 

@@ -238,7 +238,8 @@ class Datapath final : Transit::Arrivals {
   PacketRecorder::Place place_of(const Port& port) const {
     return {port.of_switch, port.id, port.end.kind == net::PortKind::kHost};
   }
-  void leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now);
+  void leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now,
+                    fabric::Space space = fabric::Space::kIngress);
   void release(const wire::Frame& frame) {
     if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
   }

@@ -92,14 +92,15 @@ void Datapath::arrange_transmission(std::uint32_t number, wire::Instant now) {
 }
 
 // A frame does not wait if the link is free and no frame is before it. Frames with an entry in the
-// ingress's books are lossless, and so are the link's own.
+// ingress's books are lossless, and so are the link's own, and those with space of their own.
 void Datapath::enqueue(std::uint32_t number, Waiting& item, wire::Instant now) {
   DirectedLink& line = links_[number];
   net::Link& link = transit_.link(number);
   wire::Frame& frame = item.flight.frame;
   const net::TrafficClass of = net::class_of(frame);
-  item.flight.is_lossless =
-      item.entry != net::IngressBooks::kNone || of == net::TrafficClass::kLink;
+  if (item.entry != net::IngressBooks::kNone || of == net::TrafficClass::kLink) {
+    item.flight.is_lossless = true;
+  }
   if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
     return start_transmission(item.flight, now);
   }

@@ -123,7 +123,7 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
   for (fabric::Emit& emit : actions_.emits) {
     assert(emit.port.value() < state.engine->config().ports.size());
     leave_switch(ports_[state.first_port + emit.port.value()], emit.frame,
-                 origin_of(state, emit.origin, origin, ingress), now);
+                 origin_of(state, emit.origin, origin, ingress), now, emit.space);
   }
   if (recorder_ != nullptr) recorder_->handled();
   actions_.clear();
@@ -131,12 +131,16 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
   earliest_timer_ = std::min(earliest_timer_, state.deadline);
 }
 
-void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now) {
+void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now,
+                            fabric::Space space) {
   if (icrc_always_) wire::seal_icrc(frame);
   port.tx.add(frame);
   if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
   if (links_[port.out].waiting != nullptr) {
-    Waiting item{{frame, port.out, origin}, switches_[port.of_switch].flow->entry_for(port.id)};
+    const FlowControl& flow = *switches_[port.of_switch].flow;
+    Waiting item{{frame, port.out, origin}};
+    if (space == fabric::Space::kIngress) item.entry = flow.entry_for(port.id);
+    item.flight.is_lossless = space == fabric::Space::kOwn && flow.is_lossless(port.id);
     return enqueue(port.out, item, now);
   }
   if (port.tap != nullptr) port.tap->write(frame);
