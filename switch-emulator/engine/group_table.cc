@@ -41,7 +41,10 @@ tl::expected<GroupEntry*, wire::MrpReject> GroupTable::add(McstId id, const Lead
                                                            GroupRequest request, Instant now) {
   auto entry = std::make_unique<GroupEntry>(leader, id, epoch, route_classes);
   Mft& mft = entry->table.mft;
-  request.memory_left = config_.reduction_memory - std::min(config_.reduction_memory, reserved_);
+  const std::size_t free = config_.reduction_memory - std::min(config_.reduction_memory, reserved_);
+  const auto led = led_by_.find(leader.host);
+  const bool has_share = led == led_by_.end() || led->second.reserved.has_space(free);
+  request.memory_left = has_share ? free : 0;
   auto made = make_(mft, config_, request);
   if (!made) return tl::unexpected(made.error());
   mft.behaviour = std::move(*made);
@@ -49,7 +52,9 @@ tl::expected<GroupEntry*, wire::MrpReject> GroupTable::add(McstId id, const Lead
   entry->last_seen = now;
   entry->due = expires(*entry);
   order_.emplace(entry->due, id);
-  ++led_by_[leader.host];
+  Led& of_host = led_by_[leader.host];
+  ++of_host.groups;
+  of_host.reserved.add(mft.behaviour->reserved());
   [[maybe_unused]] const auto [at, is_new] = entries_.emplace(id, std::move(entry));
   assert(is_new);
   return at->second.get();
@@ -57,7 +62,7 @@ tl::expected<GroupEntry*, wire::MrpReject> GroupTable::add(McstId id, const Lead
 
 std::uint32_t GroupTable::led_by(Ipv4 host) const {
   const auto at = led_by_.find(host);
-  return at == led_by_.end() ? 0 : at->second;
+  return at == led_by_.end() ? 0 : at->second.groups;
 }
 
 namespace {
@@ -127,9 +132,11 @@ void GroupTable::erase(Call& call, McstId id) {
   for (const Path& path : table.mft.paths) --over_port_[path.port.value()];
   if (at->second->is_in_use) set_in_use(*at->second, false);
   table.mft.behaviour->release_held(call);
-  reserved_ -= table.mft.behaviour->reserved();
+  const std::size_t reserved = table.mft.behaviour->reserved();
+  reserved_ -= reserved;
   const auto led = led_by_.find(table.leader);
-  if (--led->second == 0) led_by_.erase(led);
+  led->second.reserved.remove(reserved);
+  if (--led->second.groups == 0) led_by_.erase(led);
   order_.erase({at->second->due, id});
   entries_.erase(at);
 }
@@ -209,13 +216,14 @@ std::size_t GroupTable::held() const {
 
 void GroupTable::check_consistent() const {
   std::vector<std::uint32_t> over(over_port_.size(), 0), in_use(over_port_.size(), 0);
-  std::unordered_map<Ipv4, std::uint32_t> led;
+  std::unordered_map<Ipv4, std::pair<std::uint32_t, std::size_t>> led;
   std::size_t reserved = 0;
   for (const auto& [id, entry] : entries_) {
     const GroupInstance& table = entry->table;
     must(!tombstones_.contains(id), "a group that rests has a table");
     must(order_.contains({entry->due, id}), "an entry without its deadline");
-    ++led[table.leader];
+    ++led[table.leader].first;
+    led[table.leader].second += table.mft.behaviour->reserved();
     reserved += table.mft.behaviour->reserved();
     must(table.mft.id == id, "a table under another id");
     must(table.mft.leader < table.mft.paths.size() || entry->leaderless,
@@ -228,7 +236,14 @@ void GroupTable::check_consistent() const {
     table.roster.check_consistent();
   }
   must(entries_.size() <= std::max<std::size_t>(config_.max_groups, kept_), "too many tables");
-  must(led == led_by_, "tables are miscounted by their leaders' hosts");
+  must(led.size() == led_by_.size() &&
+           std::ranges::all_of(led_by_,
+                               [&](const auto& each) {
+                                 const auto& [groups, bytes] = led[each.first];
+                                 return each.second.groups == groups &&
+                                        each.second.reserved.held() == bytes;
+                               }),
+       "tables are miscounted by their leaders' hosts");
   must(reserved == reserved_, "reserved memory is miscounted");
   must(over == over_port_, "groups over ports are miscounted");
   must(in_use == in_use_over_port_, "groups in use over ports are miscounted");

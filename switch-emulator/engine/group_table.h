@@ -15,6 +15,7 @@
 #include "switch-emulator/engine/group/group_order.h"
 #include "switch-emulator/engine/group/mft.h"
 #include "switch-emulator/engine/registration/roster.h"
+#include "wire/share.h"
 
 namespace cepheus::fabric {
 
@@ -29,6 +30,13 @@ struct Leader {
   }
 };
 
+// What REGISTER says about a group, in each part of the list.
+struct GroupKind {
+  bool loss_ends = false;
+  std::optional<wire::MrpReduction> reduction;
+  friend bool operator==(const GroupKind&, const GroupKind&) = default;
+};
+
 // A table, and state that only its registration needs.
 struct GroupInstance {
   GroupInstance(McstId id, std::uint16_t epoch, std::size_t route_classes, Ipv4 leaders_host)
@@ -37,8 +45,8 @@ struct GroupInstance {
   Mft mft;
   std::vector<PortId> chosen;  // port that this group uses per class of routes; empty once active
   Roster roster;
-  Ipv4 leader;                 // the host whose quota it counts against
-  bool loss_ends = false;      // wire::MrpHeader::kLossEnds of its REGISTER
+  Ipv4 leader;  // the host whose quota it counts against
+  GroupKind kind;
   Instant confirmed{};         // when CONNECT's last CONFIRM was sent,
   Instant activated{};         // and when ACTIVATE arrived first
   wire::MrpPath reported;      // as the leader's side knows it (shares.h)
@@ -164,7 +172,11 @@ class GroupTable {
   bool shares_have_changed_ = false;
   Instant next_look_{};
   std::size_t kept_ = 0;  // number of tables when the limit last changed
-  std::unordered_map<Ipv4, std::uint32_t> led_by_;
+  struct Led {
+    std::uint32_t groups = 0;
+    wire::Share<std::size_t> reserved;  // bytes
+  };
+  std::unordered_map<Ipv4, Led> led_by_;
   std::size_t reserved_ = 0;  // bytes of all behaviours
 };
 

@@ -176,8 +176,8 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   Mft& mft = entry->table.mft;
   const PathNo path = mft.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
-  // Acknowledgements alone keep no table: devices acknowledge probes long after their group's end.
-  if (headers->bth.opcode != wire::Opcode::kRcAcknowledge) groups.note_use(call.now, *entry);
+  const bool is_ack = headers->bth.opcode == wire::Opcode::kRcAcknowledge;
+  if (!is_ack || mft.behaviour->is_kept_by_acks()) groups.note_use(call.now, *entry);
   call.order = entry->order.get();
   if (call.order != nullptr && take_by_order(call, mft, *headers)) {
     return call.count(Counter::kDropDataOnRequest);
@@ -187,7 +187,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const bool was_lost = entry->orphaned && path == mft.leader && routes.is_up(call.ingress());
   const auto accepted = [&] { return mft.behaviour->report(call, path, true).packets; };
   const std::uint32_t before = was_lost ? accepted() : 0;
-  mft.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
+  mft.behaviour->on_packet(call, {frame, *headers, path, entry->leader, entry->table.path_mtu});
   if (const auto port = call.take_too_long()) report_too_long(call, *entry, *port);
   if (const auto failure = mft.behaviour->take_failure(call.now)) {
     report_failure(call, *entry, *failure);

@@ -71,6 +71,8 @@ class Behaviour {
   // Whether messages in flight can still complete after the host at `path` has left.
   virtual bool may_outlive(PathNo path) const = 0;
 
+  // Whether acknowledgements alone keep the table from ageing.
+  virtual bool is_kept_by_acks() const { return true; }
   // The leader sends QUERY: some member waits.
   virtual void on_query(Call&) {}
   // Why the group can't go on, for a REJECT to its leader: none, or none that is due again yet.

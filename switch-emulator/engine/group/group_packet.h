@@ -12,7 +12,8 @@ struct GroupPacket {
   const Frame& frame;
   const wire::RoceHeaders& headers;
   PathNo path;
-  const Leader& leader;  // the group's
+  const Leader& leader;        // the group's
+  std::uint16_t path_mtu = 0;  // ... 0: not known
 
   Psn psn() const { return headers.bth.psn; }  // in the numbering of its port
 };

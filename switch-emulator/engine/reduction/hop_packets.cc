@@ -20,11 +20,15 @@ std::size_t whole_words(std::size_t bytes) { return (bytes + kWord - 1) / kWord 
 
 }  // namespace
 
-bool HopPackets::is_addressed_well(const Mft& mft, const GroupPacket& packet) {
+bool HopPackets::is_addressed_well(const Call& call, const Mft& mft, const GroupPacket& packet) {
+  const wire::Ipv4Header& ip = packet.headers.ip;
+  const Path& path = mft.paths[packet.path];
   const Qpn qpn = packet.headers.bth.destination_qp;
-  const bool to_group = packet.headers.ip.destination == mft.id;
-  if (mft.paths[packet.path].is_host) return to_group && qpn == wire::kVirtualQpn;
-  return to_group != is_parent(mft, packet.path) && qpn == Qpn(mft.epoch);
+  if (path.is_host) return ip.destination == mft.id && qpn == wire::kVirtualQpn;
+  if (qpn != Qpn(mft.epoch)) return false;
+  return is_parent(mft, packet.path)
+             ? ip.source == mft.id && ip.destination == call.config.address
+             : ip.source == call.port(path.port).peer && ip.destination == mft.id;
 }
 
 wire::RoceHeaders HopPackets::headers_to(PathNo path, wire::Opcode opcode, Unit unit) const {
@@ -48,19 +52,19 @@ wire::RoceHeaders HopPackets::headers_to(PathNo path, wire::Opcode opcode, Unit 
 }
 
 void HopPackets::send_unit(PathNo path, Unit unit, const UnitSlots::Content& content,
-                           bool ack_request) {
+                           bool ack_request, bool is_repeat) {
   wire::RoceHeaders h = headers_to(path, wire::Opcode::kRcSendOnlyImm, unit);
   h.bth.ack_request = ack_request;
   wire::ReductionImm imm = wire::ReductionImm::from(std::uint32_t{content.shape.what} << 24);
   imm.epoch = static_cast<std::uint8_t>(group_.epoch);
   imm.unit = static_cast<std::uint16_t>(unit);
   h.imm.value = imm.value();
-  send(path, h, content);
+  send(path, h, content, is_repeat ? Space::kNone : Space::kOwn);
 }
 
 // The unit before the next one: before the first one there is none, and its PSN is S - 1.
 void HopPackets::send_probe(PathNo path, Unit next) {
-  send_unit(path, next - 1, {}, true);
+  send_unit(path, next - 1, {}, true, true);
   call_.count(Counter::kReductionProbes);
 }
 
@@ -70,14 +74,32 @@ void HopPackets::send_answer(PathNo path, Unit stored, wire::Aeth answer) {
   h.ip.tos = wire::without_ecn(traffic_class_);
   h.aeth = answer;
   h.aeth.msn = static_cast<std::uint32_t>(stored & Psn::kMask);
+  send_bare(path, Counter::kFeedbackSent, h);
+}
+
+void HopPackets::send_cnp(PathNo path) {
+  wire::RoceHeaders h = headers_to(path, wire::Opcode::kCnp, 0);
+  h.ip.tos = wire::without_ecn(traffic_class_);
+  h.bth.becn = true;
+  send_bare(path, Counter::kReductionCnp, h);
+}
+
+void HopPackets::send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers) {
   Frame frame;
-  h.emit(frame, 0);
+  headers.emit(frame, 0);
   if (call_.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call_.emit(Counter::kFeedbackSent, group_.paths[path].port, frame);
+  emit(kind, path, frame, Space::kNone);
+}
+
+// What is sent here is the switch's own: it takes no space of the frame that caused it. Otherwise a
+// contribution would wait for results, and these for a pause that the contributions cause.
+void HopPackets::emit(Counter kind, PathNo path, const Frame& frame, Space space) {
+  if (call_.emit(kind, group_.paths[path].port, frame) == nullptr) return;
+  call_.out.emits.back().space = space;
 }
 
 void HopPackets::send(PathNo path, const wire::RoceHeaders& headers,
-                      const UnitSlots::Content& content) {
+                      const UnitSlots::Content& content, Space space) {
   const std::size_t size = whole_words(content.data.size());
   wire::RoceHeaders h = headers;
   h.bth.pad_count = static_cast<std::uint8_t>(size - content.data.size());
@@ -87,7 +109,9 @@ void HopPackets::send(PathNo path, const wire::RoceHeaders& headers,
     return call_.lose(Counter::kReductionSent, Counter::kDropNoPayload);
   }
   if (call_.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call_.emit(Counter::kReductionSent, group_.paths[path].port, frame);
+  emit(Counter::kReductionSent, path, frame, space);
+  // A host that requests repeats does not answer itself.
+  if (space == Space::kNone && !call_.out.emits.empty()) call_.out.emits.back().origin = PortId();
 }
 
 bool HopPackets::set_payload(Frame& frame, const UnitSlots::Content& content) {

@@ -26,25 +26,32 @@ struct Call;
 class HopPackets {
  public:
   // `traffic_class`: TOS of the members' contributions.
-  HopPackets(Call& call, const Mft& mft, Psn start, std::uint8_t traffic_class)
+  HopPackets(Call& call, const Mft& mft, Psn start, const std::uint8_t& traffic_class)
       : call_(call), group_(mft), start_(start), traffic_class_(traffic_class) {}
   ~HopPackets() { release(); }
   HopPackets(const HopPackets&) = delete;
   HopPackets& operator=(const HopPackets&) = delete;
 
   // Whether the packet's addresses are those of its path.
-  static bool is_addressed_well(const Mft& mft, const GroupPacket& packet);
+  static bool is_addressed_well(const Call& call, const Mft& mft, const GroupPacket& packet);
 
-  // A unit, as it is in a pool. `content` stays valid until the next unit is sent.
-  void send_unit(PathNo path, Unit unit, const UnitSlots::Content& content, bool ack_request);
+  // A unit, as it is in a pool. `content` stays valid until the next unit is sent. A repeat has no
+  // space of its own: the first packet may still wait in it.
+  void send_unit(PathNo path, Unit unit, const UnitSlots::Content& content, bool ack_request,
+                 bool is_repeat);
   // A packet that the path has had already: its device acknowledges it, whatever its program does.
   void send_probe(PathNo path, Unit next);
   // An acknowledgement, or NAK. `stored`: units taken from that path.
   void send_answer(PathNo path, Unit stored, wire::Aeth answer);
+  // A notification of congestion.
+  void send_cnp(PathNo path);
 
  private:
   wire::RoceHeaders headers_to(PathNo path, wire::Opcode opcode, Unit unit) const;
-  void send(PathNo path, const wire::RoceHeaders& headers, const UnitSlots::Content& content);
+  void send(PathNo path, const wire::RoceHeaders& headers, const UnitSlots::Content& content,
+            Space space);
+  void emit(Counter kind, PathNo path, const Frame& frame, Space space);
+  void send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers);
   // False: there is no memory for a payload.
   bool set_payload(Frame& frame, const UnitSlots::Content& content);
   void release();
@@ -52,7 +59,7 @@ class HopPackets {
   Call& call_;
   const Mft& group_;
   const Psn start_;
-  const std::uint8_t traffic_class_;
+  const std::uint8_t& traffic_class_;
   PayloadStore::Made made_;                // the last payload that did not fit into a frame,
   const std::uint8_t* made_of_ = nullptr;  // and the memory that it was copied from
 };

@@ -10,6 +10,7 @@
 #include "wire/ecn.h"
 #include "wire/icrc.h"
 #include "wire/reduction.h"
+#include "wire/situation.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -24,7 +25,6 @@ using wire::NakCode;
 constexpr std::uint8_t kBusyTimer = 12;
 // A leader that missed the reason gets it again.
 constexpr Duration kBetweenFailures = std::chrono::seconds(1);
-constexpr int kMostDoublings = 6;  // of the time between probes
 
 wire::ReductionImm imm_of(const GroupPacket& packet) {
   return wire::ReductionImm::from(packet.headers.imm.value);
@@ -86,23 +86,17 @@ PathNo ReductionGroup::parent() const {
 }
 
 void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
-  Hop& hop = hops_[packet.path];
-  hop.evidence.on_feedback();
-  hop.out.on_life();
-  if (std::exchange(hop.silent_probes, std::uint8_t{0}) > kSilent) {
-    schedule(call.now + probe_wait_);
-  }
   if (has_failed_) return call.count(Counter::kDropReductionFailed);
-  if (!HopPackets::is_addressed_well(tree_, packet)) return call.count(Counter::kDropMalformed);
-  const wire::Opcode opcode = packet.headers.bth.opcode;
-  if (opcode == wire::Opcode::kCnp) return call.count(Counter::kCnpFiltered);
-  if (opcode == wire::Opcode::kRcSendOnlyImm) traffic_class_ = packet.headers.ip.tos;
-  if (wire::ecn_of(traffic_class_) == wire::Ecn::kExperienced) {
-    traffic_class_ =
-        wire::without_ecn(traffic_class_) | static_cast<std::uint8_t>(wire::Ecn::kEct0);
+  if (!HopPackets::is_addressed_well(call, tree_, packet)) {
+    return call.count(Counter::kDropMalformed);
   }
+  const wire::Opcode opcode = packet.headers.bth.opcode;
   HopPackets packets(call, tree_, start_, traffic_class_);
-  if (opcode == wire::Opcode::kRcAcknowledge) {
+  take_marks(call, packets, packet);
+  if (opcode == wire::Opcode::kCnp) {
+    note_life(call, packet.path);
+    call.count(Counter::kFeedbackTaken);
+  } else if (opcode == wire::Opcode::kRcAcknowledge) {
     take_answer(call, packets, packet);
   } else if (opcode == wire::Opcode::kRcSendOnlyImm) {
     take_unit(call, packets, packet);
@@ -111,10 +105,29 @@ void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   }
 }
 
+// The path has sent something that belongs to this group.
+void ReductionGroup::note_life(const Call& call, PathNo path) {
+  Hop& hop = hops_[path];
+  hop.evidence.on_feedback();
+  hop.out.on_life();
+  if (std::exchange(hop.silent_probes, std::uint8_t{0}) > kSilent) {
+    schedule(call.now + probe_wait_);
+  }
+}
+
+// Of a packet that is stored. What the switch sends has the same one.
+void ReductionGroup::take_class(const GroupPacket& packet) {
+  traffic_class_ = packet.headers.ip.tos;
+  if (wire::ecn_of(traffic_class_) != wire::Ecn::kExperienced) return;
+  traffic_class_ = wire::without_ecn(traffic_class_) | static_cast<std::uint8_t>(wire::Ecn::kEct0);
+}
+
 // A NIC ends its queue pair for this NAK. It acknowledges all before it, and they are stored.
 void ReductionGroup::refuse(Call& call, HopPackets& packets, const GroupPacket& packet) {
   call.count(Counter::kDropNotMulticastable);
-  const bool is_request = wire::opcode_info(packet.headers.bth.opcode).request();
+  const wire::Opcode opcode = packet.headers.bth.opcode;
+  const bool is_request =
+      wire::opcode_info(opcode).request() && service_of(opcode) == wire::Service::kRc;
   if (!tree_.paths[packet.path].is_host || !is_request) return;
   packets.send_answer(packet.path, hops_[packet.path].in.next(),
                       Aeth::nak(NakCode::kInvalidRequest));
@@ -128,8 +141,13 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
   const bool agrees = imm.epoch == static_cast<std::uint8_t>(tree_.epoch) &&
                       imm.unit == static_cast<std::uint16_t>(at);
   if (at < 0 || !agrees) return call.count(Counter::kDropMalformed);
+  note_life(call, path);
   const Unit unit = static_cast<Unit>(at);
   if (unit < in.next()) {
+    if (path == parent()) CEPHEUS_SITUATION("a result comes again");
+    if (!tree_.paths[path].is_host && path != parent()) {
+      CEPHEUS_SITUATION("a partial result comes again");
+    }
     call.count(Counter::kReductionDuplicate);
     if (!call.rules().reduction_add_once) add_again(packet, unit, call.now);
     return call.rules().reduction_duplicates ? acknowledge(packets, path) : void();
@@ -138,9 +156,12 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
     call.count(Counter::kDropReductionGap);
     if (!call.rules().reduction_in_order) return packets.send_answer(path, unit + 1, Aeth());
     if (!in.take_gap()) return;
+    if (path == parent()) CEPHEUS_SITUATION("a result is missing before the one that comes");
+    if (tree_.paths[path].is_host) CEPHEUS_SITUATION("a contribution is missing before another");
     return packets.send_answer(path, in.next(), Aeth::nak(NakCode::kSequenceError));
   }
-  if (!is_served(packet, slots_.unit_bytes())) return refuse(call, packets, packet);
+  const std::size_t most = wire::least_known(slots_.unit_bytes(), packet.path_mtu);
+  if (!is_served(packet, most)) return refuse(call, packets, packet);
   Payload copy;
   const auto data = checked_payload(packet, copy);
   if (!data) return call.count(Counter::kDropCorrupt);
@@ -168,17 +189,22 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
     return call.count(Counter::kDropReductionFailed);
   }
   call.count(Counter::kReductionTaken);
+  take_class(packet);
   ++stats_.contributions;
   stats_.bytes += data.size();
   hop.in.take();
   // A member contributes only when it has the result of W units ago.
-  if (unit >= window) hop.out.on_implied(call.now, unit - window + 1);
+  if (unit >= window && hop.out.on_implied(call.now, unit - window + 1)) {
+    CEPHEUS_SITUATION("a contribution comes before the acknowledgement of the result for it");
+  }
   if (unit == newest_) {
     ++newest_;
     schedule(call.now + probe_wait_);
   }
   acknowledge_soon(call, packets, path);
+  const Unit before = complete_;
   complete(call, packets);
+  if (complete_ != before) latest_ = path;
 }
 
 void ReductionGroup::take_result(Call& call, HopPackets& packets, const GroupPacket& packet,
@@ -188,9 +214,12 @@ void ReductionGroup::take_result(Call& call, HopPackets& packets, const GroupPac
   // No result comes before its partial result has been sent.
   if (unit >= hop.out.newest()) return call.count(Counter::kDropMalformed);
   call.count(Counter::kReductionTaken);
+  take_class(packet);
   slots_.store(unit, shape_of(packet), data);
   hop.in.take();
-  hop.out.on_implied(call.now, unit + 1);
+  if (hop.out.on_implied(call.now, unit + 1)) {
+    CEPHEUS_SITUATION("a result comes before the acknowledgement of its partial result");
+  }
   results_ = unit + 1;
   acknowledge_soon(call, packets, packet.path);
   publish(call, packets);
@@ -233,17 +262,13 @@ void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
       hop.in.on_acknowledged();
     }
     const bool ack_request = unit + 1 == end || (unit + 1) % quarter == 0;
-    packets.send_unit(path, unit, is_up ? slots_.partial(unit) : slots_.result(unit), ack_request);
+    const bool is_repeat = hop.out.on_sent(call.now);
+    packets.send_unit(path, unit, is_up ? slots_.partial(unit) : slots_.result(unit), ack_request,
+                      is_repeat);
     ++stats_.sent;
-    if (hop.out.on_sent(call.now)) call.count(Counter::kReductionRepeated);
+    if (is_repeat) call.count(Counter::kReductionRepeated);
   }
-  schedule(repeat_due(call, hop));
-}
-
-// When the path has to get units again.
-Instant ReductionGroup::repeat_due(const Call& call, const Hop& hop) const {
-  const bool is_repeated = hop.out.is_paused() || call.rules().reduction_repeats;
-  return is_repeated ? hop.out.due(feedback_wait_) : wire::kNever;
+  schedule(repeat_due(call, path));
 }
 
 // With a rule off: as if the contribution were a new one.
@@ -261,7 +286,10 @@ void ReductionGroup::acknowledge(HopPackets& packets, PathNo path) {
 
 void ReductionGroup::acknowledge_soon(Call& call, HopPackets& packets, PathNo path) {
   const Responder& in = hops_[path].in;
-  if (in.owed() >= std::max(1u, slots_.window() / 4u)) return acknowledge(packets, path);
+  if (in.owed() >= std::max(1u, slots_.window() / 4u)) {
+    CEPHEUS_SITUATION("a quarter of the window is acknowledged at once");
+    return acknowledge(packets, path);
+  }
   ack_due_ = std::min(ack_due_, call.now + kAckWait);
   schedule(ack_due_);
 }
@@ -272,15 +300,16 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
   const Aeth& aeth = packet.headers.aeth;
   const bool is_ack = aeth.kind == AckKind::kAck;
   const bool is_rnr = aeth.kind == AckKind::kRnrNak;
-  if (aeth.is_fatal_nak()) {
-    call.count(Counter::kFeedbackTaken);
-    return fail(MrpReject::kResultRefused, {{path, 0, 0}});
+  const bool is_fatal = aeth.is_fatal_nak();
+  if (!is_ack && !is_rnr && !is_fatal && !aeth.is_sequence_nak()) {
+    return call.count(Counter::kDropMalformed);
   }
-  if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
   const std::int64_t end = unit_at(start_, out.acked(), packet.psn()) + (is_ack ? 1 : 0);
-  switch (out.on_answer(call.now, end)) {
+  const Requester::Answer answer = out.on_answer(call.now, end);
+  if (answer == Requester::Answer::kUnsent) return call.count(Counter::kDropFeedbackUnsent);
+  note_life(call, path);
+  switch (answer) {
     case Requester::Answer::kUnsent:
-      return call.count(Counter::kDropFeedbackUnsent);
     case Requester::Answer::kStale:
       // A NAK for the next unit acknowledges nothing, and is news if that unit is under way.
       if (is_ack || end < static_cast<std::int64_t>(out.acked()) || out.is_idle()) {
@@ -292,13 +321,15 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
   }
   call.count(Counter::kFeedbackTaken);
   if (is_ack || out.is_idle()) return;
+  if (is_fatal) return fail(MrpReject::kResultRefused, {{path, 0, 0}});
   if (is_rnr) {
+    CEPHEUS_RARE_SITUATION("a member is not ready for a result");
     out.on_pause(call.now + wire::rnr_timer_duration(aeth.value));
-    return schedule(repeat_due(call, hops_[path]));
+    return schedule(repeat_due(call, path));
   }
   if (out.is_paused()) return;  // it would end the pause
-  out.on_nak();
-  send_due(call, packets, path);
+  if (out.on_nak(call.now, floor_of(path))) return send_due(call, packets, path);
+  CEPHEUS_SITUATION("a NAK comes again for what has just been repeated");
 }
 
 // Sends what is overdue, and finds the next time.
@@ -310,49 +341,26 @@ void ReductionGroup::on_timer(Call& call) {
   if (acks_are_due) ack_due_ = wire::kNever;
   for (PathNo i = 0; i < hops_.size(); ++i) {
     Hop& hop = hops_[i];
-    if (acks_are_due && hop.in.owed() > 0) acknowledge(packets, i);
-    if (repeat_due(call, hop) <= call.now) {
+    if (acks_are_due && hop.in.owed() > 0) {
+      CEPHEUS_SITUATION("an acknowledgement has waited for its time");
+      acknowledge(packets, i);
+    }
+    if (repeat_due(call, i) <= call.now) {
+      if (i == parent()) CEPHEUS_SITUATION("a partial result is overdue");
+      if (tree_.paths[i].is_host) CEPHEUS_SITUATION("a result for a member is overdue");
       hop.out.on_due(call.now);
       send_due(call, packets, i);
     }
     if (probe_due(call.now, i) <= call.now && call.rules().reduction_probe) {
+      if (hop.out.acked() == 0) CEPHEUS_SITUATION("a member is probed before the first result");
       packets.send_probe(i, hop.out.acked());
       hop.probed = call.now;
       if (hop.silent_probes < UINT8_MAX) ++hop.silent_probes;
     }
-    schedule(repeat_due(call, hop));
+    schedule(repeat_due(call, i));
     if (call.rules().reduction_probe) schedule(probe_due(call.now, i));
   }
   schedule(ack_due_);
-}
-
-// Members elsewhere may wait for one here, although no member here waits.
-void ReductionGroup::on_query(Call& call) {
-  const bool is_quiet = newest_ == results_ && std::ranges::all_of(hops_, [](const Hop& hop) {
-                          return hop.out.is_idle();
-                        });
-  if (!is_quiet) return;
-  if (call.now - queried_ > kQueried * probe_wait_) queried_first_ = call.now;
-  queried_ = call.now;
-  schedule(call.now + probe_wait_);
-}
-
-std::optional<Instant> ReductionGroup::late_since(Instant now, PathNo path) const {
-  if (!tree_.paths[path].is_host) return std::nullopt;
-  const Unit next = hops_[path].in.next();
-  if (next < newest_) return slots_.contribution(next).since;
-  const bool is_queried = queried_ != Instant() && now - queried_ <= kQueried * probe_wait_;
-  return newest_ == results_ && is_queried ? std::optional(queried_first_) : std::nullopt;
-}
-
-// Only while nothing is under way to it, whose repeats would do the same. Less and less often once
-// the member owes.
-Instant ReductionGroup::probe_due(Instant now, PathNo path) const {
-  const auto since = late_since(now, path);
-  const Hop& hop = hops_[path];
-  if (!since || hop.out.acked() != results_) return wire::kNever;
-  const int doublings = std::clamp(hop.silent_probes - kSilent - 1, 0, kMostDoublings);
-  return std::max(*since, hop.probed) + probe_wait_ * (1 << doublings);
 }
 
 void ReductionGroup::fail(MrpReject reason, std::initializer_list<Failure::Member> members) {
@@ -366,41 +374,6 @@ std::optional<Behaviour::Failure> ReductionGroup::take_failure(Instant now) {
   if (!failure_ || now < failure_again_) return std::nullopt;
   failure_again_ = now + kBetweenFailures;
   return failure_;
-}
-
-// The group was to end with its first loss. Nothing may complete without the member.
-void ReductionGroup::on_path_removed(Call&, const Removed& removed) {
-  hops_[removed.gone] = hops_[removed.last];
-  hops_.pop_back();
-  slots_.on_path_removed(removed.gone, removed.last);
-  has_failed_ = true;
-  failure_.reset();
-}
-
-void ReductionGroup::on_port_down(PathNo path) {
-  hops_[path].evidence.was_down = true;
-  hops_[path].evidence.is_back = false;
-}
-
-void ReductionGroup::on_port_up(PathNo path) {
-  Evidence& evidence = hops_[path].evidence;
-  evidence.is_back = evidence.was_down;
-}
-
-void ReductionGroup::on_round_trip(PathNo path, Duration most, bool to_all) {
-  if (tree_.paths[path].is_host || to_all) hops_[path].out.guess(most);
-}
-
-HostReport ReductionGroup::report(const Call& call, PathNo path, bool is_up) const {
-  const Hop& hop = hops_[path];
-  const bool is_down = hop.evidence.was_down || !is_up;
-  const bool has_work = !hop.out.is_idle();
-  const bool owes =
-      (has_work && hop.out.silent_repeats() >= kSilent) || hop.silent_probes > kSilent;
-  const bool is_late = has_work || late_since(call.now, path).has_value();
-  const int flags = (is_down ? wire::kMemberDown : 0) | (owes ? wire::kMemberOwes : 0) |
-                    (is_late && !owes && !is_down ? wire::kMemberLate : 0);
-  return {static_cast<std::uint8_t>(flags), hop.evidence.packets};
 }
 
 }  // namespace cepheus::fabric

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <initializer_list>
 #include <optional>
 #include <vector>
@@ -37,6 +38,8 @@ class ReductionGroup final : public Behaviour {
   static constexpr int kSilent = 2;
   // The leader's QUERY shows that members elsewhere wait: for this number of times between probes.
   static constexpr int kQueried = 3;
+  // Repeats come later over a lossless link: it loses only what is damaged.
+  static constexpr Duration kLongestSilence = std::chrono::milliseconds(32);
 
   // kNone: the group can be served.
   static wire::MrpReject refusal(const GroupRequest& request);
@@ -60,6 +63,8 @@ class ReductionGroup final : public Behaviour {
   }
   HostReport report(const Call& call, PathNo path, bool is_up) const override;
   bool may_outlive(PathNo) const override { return false; }
+  // Devices acknowledge probes long after their group's end.
+  bool is_kept_by_acks() const override { return false; }
   void show(const SwitchConfig& config, GroupView& view) const override;
   TableBytes bytes() const override;
   std::size_t reserved() const override { return slots_.bytes(); }
@@ -74,6 +79,7 @@ class ReductionGroup final : public Behaviour {
     Requester out;
     Evidence evidence;
     Instant probed{};
+    Instant slowed_until{};  // of congestion again
     std::uint8_t silent_probes = 0;
   };
 
@@ -86,11 +92,16 @@ class ReductionGroup final : public Behaviour {
   void take_result(Call& call, HopPackets& packets, const GroupPacket& packet,
                    std::span<const std::uint8_t> data);
   void take_answer(Call& call, HopPackets& packets, const GroupPacket& packet);
+  void note_life(const Call& call, PathNo path);
+  void take_class(const GroupPacket& packet);
+  void take_marks(Call& call, HopPackets& packets, const GroupPacket& packet);
+  void slow(Call& call, HopPackets& packets, PathNo path);
   void refuse(Call& call, HopPackets& packets, const GroupPacket& packet);
   void complete(Call& call, HopPackets& packets);
   void publish(Call& call, HopPackets& packets);
   void send_due(Call& call, HopPackets& packets, PathNo path);
-  Instant repeat_due(const Call& call, const Hop& hop) const;
+  Duration floor_of(PathNo path) const;
+  Instant repeat_due(const Call& call, PathNo path) const;
   void add_again(const GroupPacket& packet, Unit unit, Instant now);
   void acknowledge(HopPackets& packets, PathNo path);
   void acknowledge_soon(Call& call, HopPackets& packets, PathNo path);
@@ -106,10 +117,13 @@ class ReductionGroup final : public Behaviour {
   UnitSlots slots_;
   std::vector<Hop> hops_;  // by path
   Unit newest_ = 0, complete_ = 0, results_ = 0;
+  PathNo latest_ = kNoPath;  // completed the newest of the complete units
   Instant ack_due_ = wire::kNever;
-  Instant queried_{}, queried_first_{};  // by the leader: the last time, and the first of a series
-  std::uint8_t traffic_class_ = 0;       // TOS of the contributions, without marks
-  bool has_failed_ = false;              // nothing more is taken
+  Instant requested_at_{};  // by the leader
+  Instant queried_{},
+      queried_first_{};             // the same while nobody waits here: last, first of a series
+  std::uint8_t traffic_class_ = 0;  // TOS of the contributions, without marks
+  bool has_failed_ = false;         // nothing more is taken
   std::optional<Failure> failure_;
   Instant failure_again_{};
   struct Stats {

@@ -3,35 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/reduction/test_members.h"
-#include "wire/icrc.h"
 #include "wire/reduction.h"
 
 namespace cepheus::fabric {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using wire::MrpReduction;
 using wire::MrpType;
-
-constexpr std::uint8_t kBarrier = 0, kOr = 0x10;
-
-// One switch with three members and windows of 8 units.
-class Reduction : public testing::Test {
- protected:
-  void all_contribute() {
-    for (const std::size_t member : {0, 1, 2}) EXPECT_TRUE(members_.contribute(member));
-  }
-
-  std::unique_ptr<TestNetwork> net_ = make_star(3, false);
-  TestMembers members_{*net_, 3, 8, 0};
-};
 
 TEST_F(Reduction, SendsEveryMemberTheResultOnceAllHaveContributed) {
   members_.contribute(0);
@@ -151,112 +135,6 @@ TEST_F(Reduction, RefusesContributionsBeyondTheCreditAndKeepsNothing) {
   EXPECT_EQ(net_->inbox(0), Texts({"ack 8"})) << "the result of unit 0 has given credit";
 }
 
-TEST_F(Reduction, WaitsForALateMemberForHoursAndProbesIt) {
-  members_.contribute(0);
-  members_.contribute(1);
-  net_->advance(1ms);
-  net_->clear();
-  net_->advance(999ms);
-  EXPECT_EQ(net_->inbox(2), Texts({"data -1"})) << "before the first result there is none";
-  for (int second = 0; second < 4000; ++second) {
-    net_->ack(2, -1);  // its device does this alone
-    net_->control(0, MrpType::kRefresh, 1);
-    net_->advance(1s);
-    ASSERT_EQ(net_->inbox(2), Texts({"data -1"}));
-  }
-  net_->clear();
-  net_->ack(2, -1);
-  net_->control(0, MrpType::kQuery, 1);
-  EXPECT_EQ(net_->inbox(0), Texts({"report e1 10.0.0.3"}));
-  EXPECT_EQ(net_->last_report(0).flags, wire::kMemberLate);
-  members_.contribute(2);
-  members_.receive_all();
-  for (const std::size_t member : {0, 1, 2}) EXPECT_EQ(members_.results(member), 1u);
-}
-
-TEST_F(Reduction, AgesWithoutItsLeaderThoughADeviceAnswersProbes) {
-  members_.contribute(0);
-  const wire::Duration age = net_->config(0).age;
-  for (wire::Duration time{}; time < age; time += 1s) {
-    net_->ack(1, -1);
-    net_->advance(1s);
-  }
-  EXPECT_EQ(net_->sw(0).group_count(), 0u);
-}
-
-TEST_F(Reduction, ProbesASilentMemberLessOften) {
-  members_.contribute(0);
-  net_->advance(3s);
-  EXPECT_EQ(net_->inbox(1).size(), 3u);
-  net_->advance(100s);
-  EXPECT_LE(net_->inbox(1).size(), 7u);
-  net_->ack(1, -1);
-  net_->advance(2s);
-  EXPECT_EQ(net_->inbox(1).size(), 2u) << "it lives";
-}
-
-TEST_F(Reduction, AMemberOwesThatLeavesTwoProbesUnanswered) {
-  all_contribute();
-  members_.receive_all();
-  members_.contribute(0);
-  net_->clear();
-  net_->advance(2s);
-  EXPECT_EQ(net_->inbox(1), Texts({"data 0", "data 0"})) << "the newest result";
-  net_->control(0, MrpType::kQuery, 1);
-  EXPECT_EQ(net_->last_report(0).flags, wire::kMemberLate) << "an answer may be under way";
-  net_->ack(2, 0);
-  net_->advance(1s);
-  net_->clear();
-  net_->control(0, MrpType::kQuery, 1);
-  EXPECT_EQ(net_->inbox(0), Texts({"report e1 10.0.0.2 10.0.0.3"}));
-  EXPECT_EQ(net_->last_report(0, 0).flags, wire::kMemberOwes) << "silent members come first";
-  EXPECT_EQ(net_->last_report(0, 1).flags, wire::kMemberLate);
-}
-
-TEST_F(Reduction, AMemberOwesThatLeavesRepeatsUnanswered) {
-  all_contribute();
-  members_.receive(0);
-  members_.receive(1);
-  net_->advance(1s);
-  net_->clear();
-  net_->control(0, MrpType::kQuery, 1);
-  EXPECT_EQ(net_->inbox(0), Texts({"report e1 10.0.0.3"}));
-  EXPECT_EQ(net_->last_report(0).flags, wire::kMemberOwes);
-}
-
-TEST_F(Reduction, ProbesMembersThatOthersElsewhereWaitFor) {
-  net_->control(0, MrpType::kQuery, 1);
-  net_->clear();
-  net_->advance(1s);
-  for (const std::size_t member : {0, 1, 2}) EXPECT_EQ(net_->inbox(member), Texts({"data -1"}));
-  net_->advance(10s);
-  EXPECT_EQ(net_->inbox(0).size(), 2u) << "no QUERY came again";
-}
-
-TEST_F(Reduction, EndsWithBothNamesIfMembersContributeDifferentThings) {
-  members_.send(1, 0, kBarrier, {});
-  members_.send(2, 0, kOr, Bytes(5, 1));
-  EXPECT_EQ(net_->inbox(0),
-            Texts({"reject e1 members that reduce different things 10.0.0.2 10.0.0.3"}));
-  EXPECT_EQ(net_->last_report(0, 0).token, 0u);
-  EXPECT_EQ(net_->last_report(0, 1).flags, kOr);
-  EXPECT_EQ(net_->last_report(0, 1).token, 5u);
-  members_.send(0, 0, kBarrier, {});
-  EXPECT_EQ(net_->inbox(0), Texts()) << "nothing completes";
-  net_->advance(1s);
-  members_.send(0, 0, kBarrier, {});
-  EXPECT_THAT(net_->inbox(0), ElementsAre(HasSubstr("reject"))) << "the leader may have missed it";
-}
-
-TEST_F(Reduction, EndsWithTheNameOfAMemberThatRefusesAResult) {
-  all_contribute();
-  net_->clear();
-  net_->feedback(2, 0, wire::AckKind::kNak, 3);
-  EXPECT_EQ(net_->inbox(0), Texts({"reject e1 a result that a member's device refused 10.0.0.3"}));
-  all_contribute();
-  EXPECT_EQ(net_->inbox(1), Texts());
-}
-
 TEST_F(Reduction, RefusesWhatItCannotAddAndAcknowledgesWhatItHas) {
   members_.contribute(0);
   members_.send(0, 1, 0x20, Bytes(4, 1));
@@ -288,14 +166,23 @@ TEST_F(Reduction, DropsPacketsOfAnotherEpochOrUnit) {
   EXPECT_EQ(net_->count(Counter::kDropFeedbackUnsent), 1u);
 }
 
-TEST_F(Reduction, CompletesNothingWithoutAnEvictedMember) {
-  members_.contribute(0);
-  members_.contribute(1);
-  net_->control(0, MrpType::kEvict, 1, {net_->member(2)});
-  net_->advance(5ms);
-  members_.contribute(1);
-  EXPECT_EQ(net_->count(Counter::kReductionUnits), 0u);
-  EXPECT_EQ(net_->count(Counter::kDropReductionFailed), 1u);
+// A TOS that is in no packet of the group that is stored.
+TEST_F(Reduction, HasTheTrafficClassOfWhatIsStored) {
+  net_->tos = 104;
+  all_contribute();
+  net_->tos = 32;
+  members_.send(2, 9, kBarrier, {});
+  net_->clear();
+  net_->tos = 0;
+  net_->advance(Requester::kFirstWait);
+  ASSERT_FALSE(net_->frames(0).empty());
+  EXPECT_EQ(net_->frames(0).back()[wire::kIpOffset + 1], 104);
+}
+
+TEST_F(Reduction, AnswersNoRequestOfAnotherService) {
+  net_->request(1, wire::Opcode::kUcSendOnly, 0);
+  EXPECT_EQ(net_->inbox(1), Texts());
+  EXPECT_EQ(net_->count(Counter::kDropNotMulticastable), 1u);
 }
 
 TEST_F(Reduction, ShowsItsUnitsAndLateMembers) {
@@ -311,6 +198,27 @@ TEST_F(Reduction, ShowsItsUnitsAndLateMembers) {
   EXPECT_EQ(net_->path_view(0).lag, 0u);
   EXPECT_EQ(net_->path_view(1).lag, 2u);
   EXPECT_GE(view.table_bytes, 2u * 8 * 4096);
+}
+
+TEST(ReductionPathMtu, LimitsContributions) {
+  auto net = make_star(2, false);
+  net->reduction = MrpReduction{MrpReduction::kGather, 4096, 8};
+  net->register_group(0, 1, {}, wire::MrpHeader::kLossEnds);
+  net->confirm(1, MrpType::kRegister);
+  wire::MrpMessage connect = TestNetwork::message_about(MrpType::kConnect, {});
+  connect.header.flags = 1;
+  connect.path = wire::MrpPath{1024, 0};
+  net->send_message(0, connect);
+  net->confirm(1, MrpType::kConnect);
+  net->control(0, MrpType::kActivate, 1);
+  net->clear();
+  auto h = net->headers_from(1, wire::Opcode::kRcSendOnlyImm, 0);
+  h.imm.value = wire::ReductionImm{1, 0, 1, 0}.value();
+  net->inject(1, net->make_frame(1, h, 1028));
+  EXPECT_EQ(net->inbox(1), Texts({"fatal 0 c1"}));
+  net->inject(1, net->make_frame(1, h, 1024));
+  net->advance(1ms);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
 }
 
 TEST(ReductionRegister, IsRefusedWithAReason) {
@@ -340,119 +248,46 @@ TEST(ReductionRegister, ReservesItsMemoryUntilTheGroupEnds) {
       1, nullptr, wire::MrpHeader::kLossEnds, MrpReduction{1, 4096, 8}, McstId(198, 18, 0, 8));
   net->inject_bytes(1, bytes);
   EXPECT_EQ(net->inbox(1), Texts({"reject e1 no memory for another reduction group"}));
-  net->control(0, MrpType::kUnregister, 1);
+  net->epoch = 2;
+  net->register_group(0, 2, {}, wire::MrpHeader::kLossEnds);
+  EXPECT_THAT(net->inbox(1), ElementsAre(HasSubstr("register e2"))) << "it replaces the first one";
+  net->control(0, MrpType::kUnregister, 2);
   net->clear();
   net->inject_bytes(1, bytes);
   EXPECT_THAT(net->inbox(0), ElementsAre(HasSubstr("register e1")));
 }
 
-// Units of `bytes` bytes: inside a frame, and beside it.
-class Gather : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(Bytes, Gather, testing::Values(0, 1, 8, 44, 45, 101, 4095, 4096));
-
-TEST_P(Gather, BringsTheBlocksOfAllTogether) {
-  auto net = make_pair_of_switches(false);
-  TestMembers members(*net, 4, 4, GetParam());
-  for (Unit unit = 0; unit < 30; ++unit) {
-    for (std::size_t m = 0; m < 4; ++m) ASSERT_TRUE(members.contribute((m + unit) % 4));
-    members.receive_all();
-    for (std::size_t m = 0; m < 4; ++m) ASSERT_TRUE(members.is_done(m, unit + 1)) << unit;
-  }
-  EXPECT_EQ(net->payloads.in_use(), 0u);
-  net->advance(5ms);
-  EXPECT_EQ(net->count(Counter::kReductionRepeated, 0), 0u);
-}
-
-TEST(ReductionTree, PassesOnePartialUpAndOneResultDown) {
-  auto net = make_pair_of_switches(false);
-  TestMembers members(*net, 4, 8, 8);
-  Texts trunk;
-  net->lose = [&](std::size_t from, std::size_t, const std::string& text) {
-    trunk.push_back(std::to_string(from) + " " + text);
-    return false;
+TEST(ReductionRegister, LeavesMemoryToOtherLeaders) {
+  // Of four groups.
+  const std::size_t bytes = UnitSlots::bytes_for({MrpReduction::kGather, 4096, 8});
+  auto net = make_star(2, false, [&](SwitchConfig& c) { c.reduction_memory = 4 * bytes; });
+  const auto register_by = [&](std::size_t leader, std::uint8_t number) {
+    net->clear();
+    net->inject_bytes(leader, TestNetwork::control_bytes(
+                                  leader, MrpType::kRegister, 1,
+                                  std::vector<wire::MrpMember>{net->member(0), net->member(1)}, 1,
+                                  0, 1, nullptr, wire::MrpHeader::kLossEnds,
+                                  MrpReduction{1, 4096, 8}, McstId(198, 18, 0, number)));
+    return net->inbox(1 - leader).size();
   };
-  for (const std::size_t m : {2, 0, 1, 3}) members.contribute(m);
-  EXPECT_EQ(trunk, Texts({"1 data 0", "0 data 0"})) << "the result acknowledges the partial one";
-  EXPECT_FALSE(net->view(1).reduction->is_root);
-  trunk.clear();
-  net->advance(1ms);
-  EXPECT_EQ(trunk, Texts({"1 ack 0"}));
+  EXPECT_EQ(register_by(0, 1), 1u);
+  EXPECT_EQ(register_by(0, 2), 1u);
+  EXPECT_EQ(register_by(0, 3), 1u);
+  EXPECT_EQ(register_by(0, 4), 0u) << "twice what is free is one host's share";
+  EXPECT_EQ(register_by(1, 5), 1u);
 }
 
-// The first packet of one kind on the trunk is lost.
-class LostOnATrunk : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, LostOnATrunk,
-                         testing::Values("0 data 1", "1 data 1", "0 ack 1", "1 ack 1", "1 data 0",
-                                         "0 data 0", "1 ack 3"));
-
-TEST_P(LostOnATrunk, IsRepeated) {
-  auto net = make_pair_of_switches(false);
-  TestMembers members(*net, 4, 4, 8);
-  bool is_lost = false;
-  net->lose = [&](std::size_t from, std::size_t, const std::string& text) {
-    return std::to_string(from) + " " + text == GetParam() && !std::exchange(is_lost, true);
-  };
-  constexpr Unit kUnits = 10;
-  for (int round = 0; round < 100; ++round) {
-    for (std::size_t m = 0; m < 4; ++m) {
-      if (members.contributed(m) < kUnits) members.contribute(m);
-    }
-    members.receive_all();
-    net->advance(40ms);
-  }
-  for (std::size_t m = 0; m < 4; ++m) EXPECT_TRUE(members.is_done(m, kUnits));
-  net->advance(10s);
-  EXPECT_EQ(net->view(1).reduction->results, kUnits);
-}
-
-TEST(ReductionTree, NamesOneMemberBehindATrunkThatDiffers) {
-  auto net = make_pair_of_switches(false);
-  TestMembers members(*net, 4, 8, 0);
-  for (const std::size_t m : {2, 3}) members.send(m, 0, kOr, Bytes(8, 1));
-  members.send(1, 0, kBarrier, {});
-  EXPECT_EQ(net->inbox(0),
-            Texts({"reject e1 members that reduce different things 10.0.0.3 10.0.0.2"}));
-}
-
-TEST(ReductionTree, PassesARejectOfALeafOnToTheLeader) {
-  auto net = make_pair_of_switches(false);
-  TestMembers members(*net, 4, 8, 0);
-  members.send(2, 0, kOr, Bytes(8, 1));
-  members.send(3, 0, kBarrier, {});
-  EXPECT_EQ(net->inbox(0),
-            Texts({"reject e1 members that reduce different things 10.0.0.3 10.0.0.4"}));
-}
-
-TEST(ReductionTree, DropsPacketsThatGoTheWrongWayOrAreOfAnotherEpoch) {
-  auto net = make_pair_of_switches(false);
-  TestMembers members(*net, 4, 8, 0);
-  wire::RoceHeaders partial;
-  net->on_trunk = [&](std::size_t from, std::size_t, const wire::RoceHeaders& h) {
-    if (from == 1) partial = h;
-  };
-  members.contribute(2);
-  members.contribute(3);
-  ASSERT_EQ(partial.ip.source, net->sw(1).config().address);
-  ASSERT_EQ(partial.bth.destination_qp, Qpn(1));
-  const auto inject = [&](wire::RoceHeaders h, std::size_t at, std::size_t from) {
-    const Frame frame = net->make_frame(0, h);
-    std::array<std::uint8_t, 256> bytes;
-    const std::size_t size = frame.to_bytes(bytes);
-    net->inject_at(at, net->port_between(at, from), {bytes.begin(), bytes.begin() + size});
-  };
-  auto older = partial;
-  older.bth.destination_qp = Qpn(7);
-  inject(older, 0, 1);
-  auto down = partial;
-  std::swap(down.ip.source, down.ip.destination);
-  inject(down, 0, 1);
-  EXPECT_EQ(net->count(Counter::kDropMalformed, 0), 2u);
-  // A result before its partial result: of unit 1.
-  down.bth.psn = net->start_psn() + 1;
-  down.imm.value = wire::ReductionImm{0, 0, 1, 1}.value();
-  inject(down, 1, 0);
-  EXPECT_EQ(net->count(Counter::kDropReductionGap, 1), 1u);
-  EXPECT_EQ(net->view(0).reduction->newest, 1u);
+TEST(ReductionRegister, OfOneListNamesOneKindOfGroup) {
+  auto net = make_star(2, false);
+  net->reduction = MrpReduction{MrpReduction::kGather, 4096, 8};
+  net->register_group(0, 1, {}, wire::MrpHeader::kLossEnds);
+  net->clear();
+  net->reduction->window = 4;
+  net->register_group(0, 1, {}, wire::MrpHeader::kLossEnds);
+  EXPECT_THAT(net->inbox(0), ElementsAre(HasSubstr("reject e1 malformed")));
+  net->reduction.reset();
+  net->register_group(0, 1, {}, wire::MrpHeader::kLossEnds);
+  EXPECT_THAT(net->inbox(0), ElementsAre(HasSubstr("reject e1 malformed")));
 }
 
 // With check_icrc off nobody else checks it.

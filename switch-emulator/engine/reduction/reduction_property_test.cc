@@ -36,7 +36,9 @@ void run_seed(std::uint32_t seed) {
   const int loss = static_cast<int>(chance.below(25)), twice = static_cast<int>(chance.below(15));
   auto net = make_row(switches, hosts);
   TestMembers members(*net, count, window, chance.below(3) * 30);
-  if (switches == 1 && chance.percent(50)) members.jump((Unit{1} << 24) - 5 - chance.below(60000));
+  // Numbers of units and PSNs wrap soon.
+  const Unit wraps[] = {Unit{1} << 16, Unit{1} << 24, (Unit{1} << 24) - net->start_psn().value()};
+  if (switches == 1) members.jump(wraps[chance.below(3)] - 1 - chance.below(15));
   const Unit first = members.results(0);
   const Unit units = first + 20 + chance.below(20);
   members.lose = [&] { return chance.percent(loss); };

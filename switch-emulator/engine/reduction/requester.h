@@ -7,7 +7,9 @@
 //    kept                    to be repeated
 //
 // After a NAK, a pause or a time-out everything from acked() on is sent again (go-back-N). Time-outs
-// follow from measured round trips and double up to kLongestWait.
+// follow from measured round trips and double up to kLongestWait. The wait stays doubled until a
+// round trip has been measured (Karn's algorithm): answers that have become slower come behind
+// repeats, which measure nothing.
 #pragma once
 
 #include <chrono>
@@ -44,18 +46,20 @@ class Requester {
   };
   // An answer that acknowledges all units below `end`.
   Answer on_answer(wire::Instant now, std::int64_t end);
-  // The path itself has sent something that shows that it has all below `end`.
-  void on_implied(wire::Instant now, Unit end);
-  // The path lacks acked(), and has said so.
-  void on_nak() { go_back(); }
+  // The path itself has sent something that shows that it has all below `end`. True: that is news.
+  bool on_implied(wire::Instant now, Unit end);
+  // The path lacks acked(), and has said so: next() is acked() now. False: it has been sent again a
+  // round trip ago at most. Some devices send a NAK for each packet behind a missing one.
+  bool on_nak(wire::Instant now, wire::Duration floor);
   // ... and is not ready for it.
   void on_pause(wire::Instant until) {
     go_back();
     paused_until_ = until;
   }
 
-  // When on_due() has to be called; kNever: nothing is under way.
-  wire::Instant due(wire::Duration floor) const;
+  // When on_due() has to be called; kNever: nothing is under way. `stood`: the link had stood until
+  // then.
+  wire::Instant due(wire::Duration floor, wire::Instant stood = {}) const;
   // The pause has ended, or the answer is overdue: next() is acked() now. True: it was overdue.
   bool on_due(wire::Instant now);
   // Time-outs since the last packet of this path.
@@ -68,6 +72,7 @@ class Requester {
 
  private:
   static constexpr std::uint8_t kMostDoublings = 16;
+  static constexpr std::uint8_t kKeptDoublings = 6;
 
   struct Sample {
     Unit unit;
@@ -78,9 +83,12 @@ class Requester {
     sample_.reset();
   }
   void advance(wire::Instant now, Unit end);
+  wire::Duration first_wait(wire::Duration floor) const;
 
   Unit acked_ = 0, next_ = 0, newest_ = 0;
-  wire::Instant last_{};  // of the last packet sent, or the last news
+  wire::Instant last_{};     // when acked() was sent, or became acked()
+  Unit repeated_ = kNoUnit;  // the first one of the last repeats, and their time
+  wire::Instant repeated_at_{};
   std::optional<wire::Instant> paused_until_;
   std::optional<Sample> sample_;  // a unit that has been sent once (Karn's algorithm)
   RoundTrip trip_;

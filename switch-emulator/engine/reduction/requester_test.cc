@@ -6,6 +6,7 @@ namespace cepheus::fabric {
 namespace {
 
 using namespace std::chrono_literals;
+using wire::Duration;
 using wire::Instant;
 using wire::kNever;
 
@@ -35,12 +36,33 @@ TEST(Requester, KeepsUnitsUntilTheyAreAcknowledged) {
 TEST(Requester, GoesBackToTheFirstUnitThatIsLacking) {
   Requester out = after_sending(4);
   out.on_answer(kBegin, 1);
-  out.on_nak();
+  EXPECT_TRUE(out.on_nak(kBegin, 1ms));
   EXPECT_EQ(out.next(), 1u);
   EXPECT_TRUE(out.on_sent(kBegin)) << "a repeat";
   EXPECT_EQ(out.on_answer(kBegin, 4), Requester::Answer::kNews) << "they were under way";
   EXPECT_EQ(out.next(), 4u);
   EXPECT_FALSE(out.on_sent(kBegin)) << "a new one";
+}
+
+// Of a device that sends a NAK for each packet behind a missing one. Each repeat of a window would
+// cause as many.
+TEST(Requester, GoesBackOnceInARoundTripForOneUnit) {
+  Requester out = after_sending(4);
+  EXPECT_TRUE(out.on_nak(kBegin, 1ms));
+  for (int n = 0; n < 4; ++n) out.on_sent(kBegin);
+  EXPECT_FALSE(out.on_nak(kBegin + Requester::kFirstWait - 1us, 1ms));
+  EXPECT_EQ(out.next(), 4u);
+  out.on_answer(kBegin, 1);
+  EXPECT_TRUE(out.on_nak(kBegin, 1ms)) << "another unit is missing";
+  for (int n = 0; n < 3; ++n) out.on_sent(kBegin);
+  EXPECT_TRUE(out.on_nak(kBegin + Requester::kFirstWait, 1ms)) << "the repeat was lost, too";
+}
+
+TEST(Requester, IsNotPutOffByNewUnits) {
+  Requester out = after_sending(1);
+  const Instant due = out.due(1ms);
+  for (int n = 1; n < 100; ++n) out.on_sent(kBegin + n * 100us);
+  EXPECT_EQ(out.due(1ms), due);
 }
 
 TEST(Requester, WaitsAsAReceiverThatIsNotReadyWants) {
@@ -73,7 +95,33 @@ TEST(Requester, RepeatsWithoutALimitAndLessAndLessOften) {
   EXPECT_EQ(out.silent_repeats(), 0);
   out.on_answer(now, 1);
   out.on_sent(now);
-  EXPECT_EQ(out.due(1ms), now + Requester::kFirstWait) << "it starts anew";
+  EXPECT_EQ(out.due(1ms), now + Requester::kFirstWait) << "no round trip is known yet";
+}
+
+// Repeats measure nothing, and would come for ever.
+TEST(Requester, WaitsLongerWhereAnswersHaveBecomeSlower) {
+  Requester out;
+  Instant now = kBegin;
+  int repeats = 0;
+  const auto exchange = [&](Duration trip) {
+    out.on_sent(now);
+    for (const Instant answered = now + trip; now < answered;) {
+      now = std::min(answered, out.due(0s));
+      if (now == answered) break;
+      ++repeats;
+      out.on_due(now);
+      out.on_sent(now);
+    }
+    out.on_answer(now, static_cast<std::int64_t>(out.newest()));
+    now += 1ms;
+  };
+  for (int n = 0; n < 50; ++n) exchange(20us);
+  EXPECT_EQ(repeats, 0);
+  for (int n = 0; n < 50; ++n) exchange(500us);
+  EXPECT_LE(repeats, 12);
+  const int before = repeats;
+  for (int n = 0; n < 50; ++n) exchange(500us);
+  EXPECT_EQ(repeats, before) << "the round trip is known";
 }
 
 TEST(Requester, MeasuresUnitsThatWereSentOnce) {
@@ -85,7 +133,7 @@ TEST(Requester, MeasuresUnitsThatWereSentOnce) {
   out.on_sent(kBegin + 2s);
   out.on_answer(kBegin + 3s, 2);
   out.on_sent(kBegin + 4s);
-  EXPECT_EQ(out.due(1us), kBegin + 4s + 400us) << "the answer may be to either";
+  EXPECT_EQ(out.due(1us), kBegin + 4s + 800us) << "the answer may be to either";
 }
 
 TEST(Requester, LearnsAcknowledgementsFromWhatThePathSends) {

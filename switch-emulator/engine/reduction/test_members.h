@@ -2,8 +2,11 @@
 // credit. The test decides which frames arrive.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "switch-emulator/engine/reduction/unit.h"
@@ -59,6 +62,19 @@ class TestMembers {
   const std::size_t bytes_;
   const std::uint16_t window_;
   std::vector<Member> members_;
+};
+
+inline constexpr std::uint8_t kBarrier = 0, kOr = 0x10;  // as wire::ReductionImm::what
+
+// One switch with three members and windows of 8 units.
+class Reduction : public testing::Test {
+ protected:
+  void all_contribute() {
+    for (const std::size_t member : {0, 1, 2}) EXPECT_TRUE(members_.contribute(member));
+  }
+
+  std::unique_ptr<TestNetwork> net_ = make_star(3, false);
+  TestMembers members_{*net_, 3, 8, 0};
 };
 
 }  // namespace cepheus::fabric

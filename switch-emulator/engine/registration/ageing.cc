@@ -16,7 +16,7 @@ using wire::MrpReject;
 void Ageing::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
   if (entry.orphaned && !entry.leaderless && entry.is_active &&
-      !(entry.table.loss_ends && call.rules().loss_ends)) {
+      !(entry.table.kind.loss_ends && call.rules().loss_ends)) {
     Mft& mft = entry.table.mft;
     const bool has_receivers =
         mft.paths.size() > 2 || !std::ranges::all_of(mft.paths, &Path::is_host);

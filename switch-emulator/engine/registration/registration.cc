@@ -13,6 +13,11 @@ using wire::MrpReject;
 
 namespace {
 
+GroupKind kind_of(const MrpRequest& request) {
+  const wire::MrpMessage& message = request.message;
+  return {(message.header.flags & wire::MrpHeader::kLossEnds) != 0, message.reduction};
+}
+
 bool is_well_formed(const MrpRequest& request) {
   const wire::MrpHeader& h = request.message.header;
   return request.message.member_count > 0 && h.seq < h.total;
@@ -184,6 +189,8 @@ Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   if (entry != nullptr && entry->leader != request.leader()) return {MrpReject::kIdInUse, {}};
   if (entry != nullptr) {
     if (entry->table.mft.epoch == request.epoch()) {
+      // Parts of one list are of one group.
+      if (entry->table.kind != kind_of(request)) return {MrpReject::kMalformed, {}};
       // REGISTER from two sides at once: two switches disagree on the routes, and the paths would
       // be no tree.
       return leads_to(entry->table.mft, call.ingress()) ? Refusal{}
@@ -207,7 +214,7 @@ tl::expected<GroupEntry*, MrpReject> Registrar::open_pending(Call& call,
                   {message.header.flags, message.reduction}, call.now);
   if (!added) return added;
   GroupEntry& entry = **added;
-  entry.table.loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
+  entry.table.kind = kind_of(request);
   Mft& mft = entry.table.mft;
   const PortConfig& port = call.port(call.ingress());
   mft.leader = groups_.add_path(mft, call.ingress(), port.kind == PortKind::kHost);
@@ -322,6 +329,9 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   touch(call, *entry);
   const Mft& mft = entry->table.mft;
   mft.behaviour->on_query(call);
+  if (const auto failure = mft.behaviour->take_failure(call.now)) {
+    report_failure(call, *entry, *failure);
+  }
   groups_.note_timer(request.id(), *entry);
   list_branches(mft, branches_);
   pass_on_to_switches(call, request, branches_);

@@ -40,18 +40,6 @@ class FloodTest : public DatapathTest {
     return frame;
   }
   static wire::MrpMessage about_group(MrpType type) { return wire::mrp_message(type, kGroup); }
-  void send_mrp(BareClient& client, std::size_t host, const wire::MrpMessage& message) {
-    const auto bytes = wire::bytes_of(message);
-    wire::UdpDatagram datagram;
-    datagram.ip.source = address(host);
-    datagram.ip.destination = message.header.mcst_id;
-    datagram.udp.source_port = 40000;
-    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
-    Frame frame;
-    datagram.emit(frame, bytes);
-    client.put(frame, client.take_slot().value_or(0));
-    datapath->poll(now);
-  }
 
   FloodTest() { build_star(4); }
   void build_star(std::size_t hosts) {

@@ -11,6 +11,9 @@
 #include "switch-emulator/live/datapath/datapath.h"
 #include "switch-emulator/live/datapath/test_datapath.h"
 #include "switch-emulator/live/status/readings.h"
+#include "wire/mrp.h"
+#include "wire/reduction.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 namespace {
@@ -138,6 +141,51 @@ TEST_F(Queues, ALosslessLinkPausesItsHostAndLosesNothing) {
       << "more than lossy frames may wait";
   EXPECT_EQ(counted()["drop_headroom"], 0u);
   EXPECT_EQ(counted()["link_dropped_queue_full"], 0u);
+}
+
+// They are the switch's own frames, and twice as many as other frames of its own may wait.
+TEST_F(Queues, KeepAllResultsOfAReduction) {
+  build(narrowing(true));
+  constexpr wire::McstId kGroup(198, 18, 0, 7);
+  constexpr std::uint32_t kUnits = 32;
+  std::array clients{attach(0), attach(1)};
+  wire::MrpMessage message = wire::mrp_message(wire::MrpType::kRegister, kGroup);
+  message.header.flags = wire::MrpHeader::kLossEnds;
+  message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, kPayload, kUnits};
+  for (std::size_t host = 0; host < 2; ++host) message.add({address(host), wire::Qpn(7)});
+  send_mrp(clients[0], 0, message);
+  message = wire::mrp_message(wire::MrpType::kActivate, kGroup);
+  message.header.flags = 1;
+  send_mrp(clients[0], 0, message);
+  poll_for(1ms);
+  for (BareClient& client : clients) take_all(client);
+  for (const std::size_t host : {0, 1}) {
+    for (std::uint32_t unit = 0; unit < kUnits; ++unit) {
+      wire::RoceHeaders headers;
+      headers.ip = {.source = address(host), .destination = kGroup};
+      headers.bth.opcode = wire::Opcode::kRcSendOnlyImm;
+      headers.bth.destination_qp = wire::kVirtualQpn;
+      headers.bth.psn = wire::group_start_psn(kGroup, 1) + static_cast<std::int32_t>(unit);
+      headers.imm.value = wire::ReductionImm{1, 0, 1, static_cast<std::uint16_t>(unit)}.value();
+      wire::Frame frame;
+      headers.emit(frame, bytes_.size());
+      frame.set_external_payload(bytes_, 0);
+      clients[host].put(frame, clients[host].take_slot().value());
+      poll_for(50us);
+    }
+  }
+  poll_for(10ms);
+  std::vector<std::uint32_t> results;
+  while (const auto got = clients[1].take()) {
+    wire::Frame frame;
+    ASSERT_TRUE(fabric::read_descriptor(*got, frame));
+    const auto headers = wire::RoceHeaders::parse(frame);
+    if (!headers || headers->bth.opcode != wire::Opcode::kRcSendOnlyImm) continue;
+    results.push_back(headers->imm.value & 0xFFFF);
+  }
+  EXPECT_EQ(results, all(kUnits));
+  EXPECT_GT(counted("h1")["queue_high_water_bytes"], 16u << 10);
+  EXPECT_EQ(dropped(), 0u);
 }
 
 // The switch at the narrow link pauses its neighbour, and the neighbour pauses the host.

@@ -7,6 +7,8 @@
 
 #include "switch-emulator/live/datapath/datapath.h"
 #include "switch-emulator/ports/bare_client.h"
+#include "wire/mrp.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 
@@ -32,6 +34,18 @@ class DatapathTest : public testing::Test {
   }
   std::uint64_t counted(std::size_t host, fabric::PortCounter counter) {
     return datapath->shared_port(host)->counters()[counter];
+  }
+  void send_mrp(fabric::BareClient& client, std::size_t host, const wire::MrpMessage& message) {
+    const auto bytes = wire::bytes_of(message);
+    wire::UdpDatagram datagram;
+    datagram.ip.source = address(host);
+    datagram.ip.destination = message.header.mcst_id;
+    datagram.udp.source_port = 40000;
+    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+    wire::Frame frame;
+    datagram.emit(frame, bytes);
+    client.put(frame, client.take_slot().value_or(0));
+    datapath->poll(now);
   }
   // A datagram that is not RoCE.
   static wire::Frame plain_datagram(std::size_t from, std::size_t to,

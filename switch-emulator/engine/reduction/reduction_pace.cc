@@ -1,0 +1,46 @@
+// What a reduction group does about congestion, and how long it waits for answers.
+#include <algorithm>
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/reduction/hop_packets.h"
+#include "switch-emulator/engine/reduction/reduction_group.h"
+#include "wire/ecn.h"
+#include "wire/situation.h"
+#include "wire/times.h"
+
+namespace cepheus::fabric {
+
+// Contributions that are marked, and results that are, slow the path's own contributions, and so by
+// the window everybody's. What the parent has to say slows the path that all waited for.
+void ReductionGroup::take_marks(Call& call, HopPackets& packets, const GroupPacket& packet) {
+  const bool is_marked = wire::ecn_of(packet.headers.ip.tos) == wire::Ecn::kExperienced;
+  const bool is_cnp = packet.headers.bth.opcode == wire::Opcode::kCnp;
+  if (!is_marked && !is_cnp && !packet.headers.bth.becn) return;
+  if (packet.path != parent()) return slow(call, packets, packet.path);
+  if (latest_ == kNoPath) return;
+  CEPHEUS_SITUATION("congestion above slows the path that all waited for");
+  slow(call, packets, latest_);
+}
+
+void ReductionGroup::slow(Call& call, HopPackets& packets, PathNo path) {
+  Hop& hop = hops_[path];
+  if (call.now < hop.slowed_until) return;
+  hop.slowed_until = call.now + wire::times::kCnpGap;
+  packets.send_cnp(path);
+}
+
+// Of the time after which an answer is overdue: a switch's acknowledgement may be late.
+Duration ReductionGroup::floor_of(PathNo path) const {
+  return tree_.paths[path].is_host ? feedback_wait_ : std::max(feedback_wait_, kAckWait);
+}
+
+// When the path has to get units again. What waits for the end of a pause is on its way.
+Instant ReductionGroup::repeat_due(const Call& call, PathNo path) const {
+  const Requester& out = hops_[path].out;
+  if (!out.is_paused() && !call.rules().reduction_repeats) return wire::kNever;
+  const net::PauseState* const pause = call.pauses[tree_.paths[path].port.value()];
+  if (pause == nullptr) return out.due(floor_of(path));
+  return out.due(std::max(floor_of(path), kLongestSilence), pause->until());
+}
+
+}  // namespace cepheus::fabric
