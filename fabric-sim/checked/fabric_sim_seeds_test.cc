@@ -7,6 +7,7 @@
 
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/reductions/reduction_scenario.h"
 #include "fabric-sim/checked/seeds.h"
 #include "fabric-sim/checked/test_situations.h"
 #include "nic-emulator/engine/nic_profile.h"
@@ -19,7 +20,9 @@ Outcome expect_no_failure_from(std::uint64_t first, std::uint64_t seeds, const c
   constexpr std::size_t kMostFailures = 10;
   std::printf("%llu seeds from %llu %s\n", static_cast<unsigned long long>(seeds),
               static_cast<unsigned long long>(first), flags);
-  const auto run = [&](std::uint64_t seed) { return run_seed(seed, options); };
+  const auto run = [&](std::uint64_t seed) {
+    return options.reductions ? run_reduction_seed(seed, options) : run_seed(seed, options);
+  };
   const auto report = [&](const FailedSeed<Outcome>& failed) {
     ADD_FAILURE() << "seed " << failed.seed << ": " << to_string(failed.failure.invariant)
                   << " violated: " << failed.failure.text << "\n  replay: cepheus-sim --seed "
@@ -155,6 +158,25 @@ TEST(SeedsOfCongestion, HoldEveryInvariant) {
 TEST(SeedsOfCongestion, HoldWhereSwitchesAnswerEachOther) {
   expect_no_failure_from(8924, 1, "--congestion --cuts --nic ours",
                          {.cuts = true, .congestion = true, .nic = "ours"});
+}
+
+// Barriers and gathers: each member gets each result once, and no result without its contribution.
+TEST(SeedsOfReductions, HoldEveryInvariant) {
+  PlanOptions options{.reductions = true};
+  EXPECT_GT(expect_no_failure(300, "--reductions", options).reduced, 3000u);
+  options.incidents = true;
+  expect_no_failure(200, "--reductions --incidents", options, 300);
+  options.fabrics = true;
+  expect_no_failure(100, "--reductions --fabrics --incidents", options, 500);
+  options = {.incidents = true, .cuts = true, .reductions = true};
+  expect_no_failure(100, "--reductions --cuts --incidents", options, 600);
+}
+
+TEST(SeedsOfReductions, HoldOnLosslessLinks) {
+  PlanOptions options{.congestion = true, .reductions = true};
+  const Outcome seen = expect_no_failure(200, "--reductions --congestion", options);
+  EXPECT_GT(seen.marked, 100u);
+  EXPECT_EQ(seen.pauses, 0u) << "contributions end at their switch, and results have space";
 }
 
 // Each make alone, also those that seeds seldom draw. Seeds of all other tests draw makes as well.

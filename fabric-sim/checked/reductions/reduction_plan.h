@@ -22,8 +22,7 @@ struct ReductionPlan {
   wire::Duration longest_pause{};  // before a member begins an operation
 };
 
-// The group's reductions. Its messages are left out, and it has no evictions.
-ReductionPlan make_reduction_plan(const GroupPlan& group, const TransportPlan& transport,
-                                  std::uint64_t seed);
+// The reductions of one of the plan's groups. Its messages are left out, and it has no evictions.
+ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& plan);
 
 }  // namespace cepheus::sim

@@ -32,7 +32,7 @@ ReductionScenario::ReductionScenario(const ScenarioPlan& plan, std::ostream* tra
 }
 
 void ReductionScenario::add_group(const GroupPlan& plan) {
-  const ReductionPlan reductions = make_reduction_plan(plan, plan_.transport, plan_.seed);
+  const ReductionPlan reductions = make_reduction_plan(plan, plan_);
   groups_.push_back(std::make_unique<Group>(reductions, findings_));
   Group& group = *groups_.back();
   Random random(plan_.seed + plan.id.value());
@@ -157,7 +157,9 @@ Outcome ReductionScenario::summary() {
   }
   for (const auto& node : network_.switches()) {
     o.reduced += node->engine().counters()[fabric::Counter::kReductionUnits];
+    o.pauses += node->pause_totals().pauses_sent;
   }
+  for (const auto& cable : network_.cables()) o.marked += cable->queue_counters().marked;
   return o;
 }
 
