@@ -223,10 +223,7 @@ bool Membership::lead(McstId id, std::uint16_t epoch, std::uint32_t instance) {
 }
 
 void Membership::connected(Instant now, bool ok, Outbox& out) {
-  if (state_ != State::kConnecting) {
-    CEPHEUS_SITUATION("a member has connected after its group ended");
-    return;
-  }
+  if (state_ != State::kConnecting) return;  // the group has ended meanwhile
   if (ok) {
     set_state(State::kConnected, "its queue pair is connected");
     confirm(MrpType::kConnect, out);
