@@ -68,27 +68,28 @@ void HopPackets::send_probe(PathNo path, Unit next) {
   call_.count(Counter::kReductionProbes);
 }
 
-void HopPackets::send_answer(PathNo path, Unit stored, wire::Aeth answer) {
+void HopPackets::send_answer(PathNo path, Unit stored, wire::Aeth answer, Space space) {
   const Unit unit = answer.kind == wire::AckKind::kAck ? stored - 1 : stored;
   wire::RoceHeaders h = headers_to(path, wire::Opcode::kRcAcknowledge, unit);
   h.ip.tos = wire::without_ecn(traffic_class_);
   h.aeth = answer;
   h.aeth.msn = static_cast<std::uint32_t>(stored & Psn::kMask);
-  send_bare(path, Counter::kFeedbackSent, h);
+  send_bare(path, Counter::kFeedbackSent, h, space);
 }
 
 void HopPackets::send_cnp(PathNo path) {
   wire::RoceHeaders h = headers_to(path, wire::Opcode::kCnp, 0);
   h.ip.tos = wire::without_ecn(traffic_class_);
   h.bth.becn = true;
-  send_bare(path, Counter::kReductionCnp, h);
+  send_bare(path, Counter::kReductionCnp, h, Space::kNone);
 }
 
-void HopPackets::send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers) {
+void HopPackets::send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers,
+                           Space space) {
   Frame frame;
   headers.emit(frame, 0);
   if (call_.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  emit(kind, path, frame, Space::kNone);
+  emit(kind, path, frame, space);
 }
 
 // What is sent here is the switch's own: it takes no space of the frame that caused it. Otherwise a

@@ -42,7 +42,7 @@ class HopPackets {
   // A packet that the path has had already: its device acknowledges it, whatever its program does.
   void send_probe(PathNo path, Unit next);
   // An acknowledgement, or NAK. `stored`: units taken from that path.
-  void send_answer(PathNo path, Unit stored, wire::Aeth answer);
+  void send_answer(PathNo path, Unit stored, wire::Aeth answer, Space space = Space::kNone);
   // A notification of congestion.
   void send_cnp(PathNo path);
 
@@ -51,7 +51,7 @@ class HopPackets {
   void send(PathNo path, const wire::RoceHeaders& headers, const UnitSlots::Content& content,
             Space space);
   void emit(Counter kind, PathNo path, const Frame& frame, Space space);
-  void send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers);
+  void send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers, Space space);
   // False: there is no memory for a payload.
   bool set_payload(Frame& frame, const UnitSlots::Content& content);
   void release();

@@ -280,7 +280,8 @@ void ReductionGroup::add_again(const GroupPacket& packet, Unit unit, Instant now
 
 void ReductionGroup::acknowledge(HopPackets& packets, PathNo path) {
   Responder& in = hops_[path].in;
-  packets.send_answer(path, in.next(), Aeth());
+  // Of units that are stored, but for the first time only: so there are few.
+  packets.send_answer(path, in.next(), Aeth(), in.owed() > 0 ? Space::kOwn : Space::kNone);
   in.on_acknowledged();
 }
 

@@ -103,7 +103,7 @@ TEST(ReductionSpace, IsTheGroupsOwnForTheFirstPacketOfAUnit) {
     return spaces_of(out);
   };
   auto contribution = net->headers_from(1, wire::Opcode::kRcSendOnlyImm, 0);
-  EXPECT_EQ(take(1, contribution), "nono") << "an acknowledgement and a result for each";
+  EXPECT_EQ(take(1, contribution), "oooo") << "an acknowledgement and a result for each";
   contribution.ip.tos = kMarked;
   EXPECT_EQ(take(1, contribution), "nn") << "a notification, and an acknowledgement";
   auto nak = net->headers_from(0, wire::Opcode::kRcAcknowledge, 0);
