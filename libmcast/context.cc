@@ -59,6 +59,20 @@ ControlPlaneConfig control_plane_config(const ContextConfig& config, const Devic
   return r;
 }
 
+// A member's own mistakes are what the others only report.
+bool may_have_better_reason(ibv_wc_status status) {
+  switch (status) {
+    case IBV_WC_SUCCESS:
+    case IBV_WC_WR_FLUSH_ERR:
+    case IBV_WC_LOC_LEN_ERR:
+    case IBV_WC_LOC_QP_OP_ERR:
+    case IBV_WC_LOC_PROT_ERR:
+      return false;
+    default:
+      return true;
+  }
+}
+
 std::string device_event_text(ibv_event_type type) {
   return std::string("the device reports: ") + ibv_event_type_str(type) +
          "; set up again with fresh groups once it serves again";
@@ -335,9 +349,7 @@ std::size_t Context::poll_completions() {
     if (group == nullptr || group->number() != number) group = find_group(number);
     if (group == nullptr) continue;  // destroyed meanwhile
     // The switch may just have sent the reason, which is better than the queue pair's.
-    if (wc.status != IBV_WC_SUCCESS && wc.status != IBV_WC_WR_FLUSH_ERR) {
-      control_plane_.poll(wire::monotonic_now());
-    }
+    if (may_have_better_reason(wc.status)) control_plane_.poll(wire::monotonic_now());
     group->on_completion(wc, events_);
     group->note_sync_due();
   }

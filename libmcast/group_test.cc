@@ -299,6 +299,22 @@ TEST_F(GroupOverFake, FailsForTheLeadersReasonIfThatHasComeBeforeTheQueuePairs) 
   EXPECT_THAT(sent(), ElementsAre("confirm unregister 10.0.0.1")) << "the leader knows it";
 }
 
+// The leader has ended the group because of this member, and knows the consequence alone.
+TEST_F(GroupOverFake, FailsForItsOwnMistakeThoughTheLeaderHasEndedTheGroupSince) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op receive;
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  ibv_wc wc{};
+  wc.wr_id = pair().receives.front().wr_id;
+  wc.status = IBV_WC_LOC_LEN_ERR;
+  pair().receives.pop_front();
+  device_.complete(pair(), wc);
+  inject(MrpType::kUnregister, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_WORK);
+  EXPECT_THAT(attr().reason, HasSubstr("longer than the buffer posted"));
+}
+
 TEST_F(GroupOverFake, LooksAtControlMessagesAndDeviceEventsInOneCallOfProgressAll) {
   make(MCAST_LANE_BULK);
   become_active();
