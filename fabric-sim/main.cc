@@ -20,7 +20,7 @@
 
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/mutation_check.h"
-#include "fabric-sim/checked/reductions/reduction_scenario.h"
+#include "fabric-sim/checked/run_seed.h"
 #include "fabric-sim/checked/seeds.h"
 #include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/checked/situations.h"
@@ -110,10 +110,7 @@ int run_one(const Arguments& a) {
     if (!recording) return refuse("can't write " + a.record + ": " + std::strerror(errno));
   }
   std::ostream* const trace = a.trace ? &std::cout : nullptr;
-  const Outcome o =
-      a.plan.reductions
-          ? ReductionScenario(*plan, trace).run()
-          : GroupScenario(*plan, trace, recording.is_open() ? &recording : nullptr).run();
+  const Outcome o = run_plan(*plan, trace, recording.is_open() ? &recording : nullptr);
   if (recording.is_open() && !recording.flush()) {
     return refuse(a.record + " is incomplete: " + std::strerror(errno));
   }
@@ -153,9 +150,7 @@ int run_many(const Arguments& a) {
   const auto begin = std::chrono::steady_clock::now();
   const auto result = run_seeds(
       a.first, a.seeds, a.jobs, a.keep_going,
-      [&](std::uint64_t seed) {
-        return a.plan.reductions ? run_reduction_seed(seed, a.plan) : run_seed(seed, a.plan);
-      },
+      [&](std::uint64_t seed) { return run_seed(seed, a.plan); },
       [&](const FailedSeed<Outcome>& failed) {
         print_failure(failed.seed, failed.failure, a);
         std::fflush(stdout);
@@ -180,7 +175,7 @@ int run_many(const Arguments& a) {
 }
 
 int run_mutation_check(const Arguments& a) {
-  const auto results = check_mutations(a.first, a.seeds);
+  const auto results = check_mutations(a.first, a.seeds, a.plan);
   std::cout << to_table(results);
   for (const MutationResult& r : results) {
     if (!r.caught) return kViolated;
@@ -257,7 +252,7 @@ void add_plan(CLI::App& app, PlanOptions& plan) {
   app.get_option("--fabrics")->excludes(switches);
   CLI::Option* const reductions = app.get_option("--reductions");
   for (const char* other : {"--host-sync", "--writes", "--per-request", "--sender-groups",
-                            "--long-turns", "--shrink", "--record"}) {
+                            "--long-turns", "--record"}) {
     reductions->excludes(app.get_option(other));
   }
 }

@@ -6,8 +6,7 @@
 #include <cstdio>
 
 #include "fabric-sim/checked/first_seed.h"
-#include "fabric-sim/checked/group_scenario.h"
-#include "fabric-sim/checked/reductions/reduction_scenario.h"
+#include "fabric-sim/checked/run_seed.h"
 #include "fabric-sim/checked/seeds.h"
 #include "fabric-sim/checked/test_situations.h"
 #include "nic-emulator/engine/nic_profile.h"
@@ -20,9 +19,7 @@ Outcome expect_no_failure_from(std::uint64_t first, std::uint64_t seeds, const c
   constexpr std::size_t kMostFailures = 10;
   std::printf("%llu seeds from %llu %s\n", static_cast<unsigned long long>(seeds),
               static_cast<unsigned long long>(first), flags);
-  const auto run = [&](std::uint64_t seed) {
-    return options.reductions ? run_reduction_seed(seed, options) : run_seed(seed, options);
-  };
+  const auto run = [&](std::uint64_t seed) { return run_seed(seed, options); };
   const auto report = [&](const FailedSeed<Outcome>& failed) {
     ADD_FAILURE() << "seed " << failed.seed << ": " << to_string(failed.failure.invariant)
                   << " violated: " << failed.failure.text << "\n  replay: cepheus-sim --seed "

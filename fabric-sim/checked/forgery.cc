@@ -5,6 +5,7 @@
 #include "fabric-sim/checked/scenario_plan.h"
 #include "wire/icrc.h"
 #include "wire/publication.h"
+#include "wire/reduction.h"
 #include "wire/roce.h"
 #include "wire/sender_group.h"
 
@@ -28,6 +29,7 @@ std::vector<std::uint8_t> bytes_of(const Message& message) {
 Forgery::Forgery(const ScenarioPlan& plan) : plan_(plan), random_(plan.seed ^ kForgeryStream) {}
 
 std::optional<wire::Frame> Forgery::next(const Host& forger, const GroupPlan& target) {
+  if (plan_.reduces) return part_of_reduction(forger, target);
   if (!target.has_one_sender) {
     if (target.region_bytes == 0) return std::nullopt;
     return publication(forger, target);
@@ -108,6 +110,36 @@ wire::Frame Forgery::publication(const Host& forger, const GroupPlan& target) {
   p.count = 1;
   const wire::Ipv4 from = random_.chance(0.5) ? forger.address() : member;
   return datagram(forger, from, target.id, plan_.topology.mrp_port, bytes_of(p));
+}
+
+// Contributions as of a host, partial results and results as of a switch, near the window and far
+// from it.
+wire::Frame Forgery::part_of_reduction(const Host& forger, const GroupPlan& target) {
+  wire::RoceHeaders h;
+  h.ethernet.destination = forger.gateway();
+  h.ip.source = random_.chance(0.3)   ? forger.address()
+                : random_.chance(0.7) ? address_of(one_of(target))
+                                      : target.id;
+  h.ip.destination = random_.chance(0.7) ? target.id : address_of(one_of(target));
+  h.udp.source_port = 0xC000;
+  h.bth.opcode = wire::Opcode::kRcSendOnlyImm;
+  h.bth.destination_qp = random_.chance(0.5)   ? wire::kVirtualQpn
+                         : random_.chance(0.5) ? wire::Qpn(target.epoch)
+                                               : wire::Qpn(random_.below(32));
+  h.bth.ack_request = random_.chance(0.5);
+  const std::uint32_t unit = random_.chance(0.8) ? random_.below(60) : random_.below(1u << 24);
+  h.bth.psn = wire::group_start_psn(target.id, target.epoch) + unit;
+  h.imm.value =
+      wire::ReductionImm{static_cast<std::uint8_t>(random_.below(3)), 0,
+                         static_cast<std::uint8_t>(target.epoch), static_cast<std::uint16_t>(unit)}
+          .value();
+  const std::array<std::uint8_t, 16> garbage{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+  wire::Frame frame;
+  const auto payload = std::span(garbage).first(4 * random_.below(5));
+  h.emit(frame, payload.size());
+  frame.set_inline_payload(payload);
+  wire::seal_icrc(frame);
+  return frame;
 }
 
 wire::Frame Forgery::datagram(const Host& forger, wire::Ipv4 from, wire::Ipv4 to,

@@ -1,6 +1,6 @@
-// Forged frames about sender groups and published regions, in the names of members or of the
-// forger. They have their own stream of random numbers, so that seeds without such groups stay the
-// same.
+// Forged frames about sender groups, published regions and reductions, in the names of members or
+// of the forger. They have their own stream of random numbers, so that seeds without such groups
+// stay the same.
 #pragma once
 
 #include <deque>
@@ -17,13 +17,14 @@ class Forgery {
  public:
   explicit Forgery(const ScenarioPlan& plan);
 
-  // Nothing if the group is no sender group and has no regions that members publish.
+  // Nothing if the group neither reduces nor is a sender group, and no member publishes regions.
   std::optional<wire::Frame> next(const Host& forger, const GroupPlan& target);
 
  private:
   wire::Frame sender_message(const Host& forger, const GroupPlan& target);
   wire::Frame to_virtual_queue_pair(const Host& forger, const GroupPlan& target);
   wire::Frame publication(const Host& forger, const GroupPlan& target);
+  wire::Frame part_of_reduction(const Host& forger, const GroupPlan& target);
 
   wire::Ipv4 address_of(const MemberPlan& member) const {
     return plan_.topology.hosts[member.host].address;

@@ -36,6 +36,23 @@ TEST_F(ForgeryTest, LeavesPlainGroupsAlone) {
   EXPECT_FALSE(forgery.next(forger(), group()));
 }
 
+TEST_F(ForgeryTest, ForgesPartsOfReductions) {
+  plan_.reduces = true;
+  Forgery forgery(plan_);
+  int to_switch = 0, of_members = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto frame = forgery.next(forger(), group());
+    ASSERT_TRUE(frame);
+    const auto headers = wire::RoceHeaders::parse(*frame);
+    ASSERT_TRUE(headers);
+    EXPECT_EQ(headers->bth.opcode, wire::Opcode::kRcSendOnlyImm);
+    to_switch += headers->ip.destination == group().id ? 1 : 0;
+    of_members += headers->ip.source == network_.host(0).address() ? 1 : 0;
+  }
+  EXPECT_GT(to_switch, 500);
+  EXPECT_GT(of_members, 50);
+}
+
 TEST_F(ForgeryTest, ForgesMessagesOfASenderGroupsMembers) {
   group().has_one_sender = true;
   Forgery forgery(plan_);

@@ -204,11 +204,7 @@ void GroupScenario::check_path_mtus() {
     auto least = least_mtu(plan_, group->ledger.plan());
     for (const auto& member : group->members) {
       if (!member->takes_part()) continue;
-      if (!least) least = member->path_mtu();
-      if (member->path_mtu() == *least) continue;
-      findings_.report(Invariant::kLength,
-                       "member " + member->member().host.to_string() + " has a path MTU of " +
-                           std::to_string(member->path_mtu()) + ", not " + std::to_string(*least));
+      check_path_mtu(least, member->member().host, member->path_mtu(), findings_);
     }
   }
 }
@@ -244,15 +240,9 @@ void GroupScenario::dissolve() {
   for (int i = 0; i < 2 && !findings_.first() && something_is_left(); ++i) {
     run_until(simulator_.now() + age + rest + 10ms);
   }
-  // Switches may exchange HELLOs for ever, all at the same moments: this is a moment between two of
-  // them.
-  const bool sends_hellos = plan_.topology.hello.count() > 0;
-  if (findings_.first() || (!sends_hellos && network_.frames_in_flight() == 0)) return;
-  const wire::Duration hello = sends_hellos ? plan_.topology.hello : 1ms;
-  const auto since = simulator_.now().time_since_epoch();
-  Instant between(since - since % hello + hello * 3 / 2);
-  run_until(between);
-  for (int i = 0; i < 3 && network_.frames_in_flight() > 0; ++i) run_until(between += hello);
+  if (findings_.first()) return;
+  await_empty_cables(network_, plan_, simulator_.now(),
+                     [this](Instant until) { return run_until(until); });
 }
 
 bool GroupScenario::something_is_left() const {
@@ -332,10 +322,6 @@ Outcome GroupScenario::summary() {
     o.rnr_naks += c[rnic::Counter::kRxRnrNak];
   }
   return o;
-}
-
-Outcome run_seed(std::uint64_t seed, const PlanOptions& options, std::ostream* trace) {
-  return GroupScenario(make_plan(seed, options), trace).run();
 }
 
 }  // namespace cepheus::sim

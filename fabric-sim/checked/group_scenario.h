@@ -104,8 +104,4 @@ class GroupScenario final : private Actor {
   TrunkCut cut_;
 };
 
-// The run of one seed.
-Outcome run_seed(std::uint64_t seed, const PlanOptions& options = {},
-                 std::ostream* trace = nullptr);
-
 }  // namespace cepheus::sim

@@ -5,6 +5,8 @@
 #include <set>
 #include <sstream>
 
+#include "fabric-sim/checked/run_seed.h"
+
 namespace cepheus::sim {
 namespace {
 

@@ -249,6 +249,9 @@ wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& targ
   constexpr std::array<std::uint16_t, 5> kMtus{0, 256, 700, 1024, 4096};
   const std::uint16_t odd = message.header.flags;
   if (odd % 2 == 1) message.path = wire::MrpPath{kMtus[odd / 2], odd};
+  if (plan_.reduces && odd < 4) {
+    message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kNoMemory) + odd;
+  }
   wire::UdpDatagram datagram;
   datagram.ethernet.destination = forger.gateway();
   // The first leader of an identifier owns it: that needs a leader, not a forger.

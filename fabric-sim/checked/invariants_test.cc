@@ -7,6 +7,7 @@
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/checked/group_scenario.h"
 #include "fabric-sim/checked/network_checks.h"
+#include "fabric-sim/checked/run_seed.h"
 #include "wire/roce.h"
 
 namespace cepheus::sim {

@@ -1,6 +1,6 @@
 #include "fabric-sim/checked/mutation_check.h"
 
-#include "fabric-sim/checked/reductions/reduction_scenario.h"
+#include "fabric-sim/checked/run_seed.h"
 #include "fabric-sim/checked/seeds.h"
 
 namespace cepheus::sim {
@@ -64,23 +64,22 @@ std::vector<Check> all_checks() {
       {"reduction_duplicates", {&Plan::reductions}, kReductions},
       {"reduction_repeats", {&Plan::reductions}, kReductions},
       {"reduction_probe", {&Plan::incidents, &Plan::reductions}, kReductions},
+      {"port_binding", {&Plan::incidents, &Plan::reductions}, kReductions},
   };
 }
 
-MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std::uint64_t seeds) {
+MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std::uint64_t seeds,
+                              const Plan& options) {
   MutationResult result;
   result.rule = check.rule;
   result.where = check.where;
-  Plan sound;
+  Plan sound = options;
   for (bool Plan::*const part : check.parts) sound.*part = true;
   Plan unsafe = sound;
   net::set_rule(unsafe.rules, check.rule, false);
-  const auto run = [](std::uint64_t seed, const Plan& plan) {
-    return plan.reductions ? run_reduction_seed(seed, plan) : run_seed(seed, plan);
-  };
   const auto found = first_failure(
-      first_seed, seeds, [&](std::uint64_t seed) { return run(seed, unsafe); },
-      [&](std::uint64_t seed) { return run(seed, sound); });
+      first_seed, seeds, [&](std::uint64_t seed) { return run_seed(seed, unsafe); },
+      [&](std::uint64_t seed) { return run_seed(seed, sound); });
   if (found) {
     result.caught = true;
     result.seed = found->seed;
@@ -91,10 +90,11 @@ MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std:
 
 }  // namespace
 
-std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds) {
+std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds,
+                                            const PlanOptions& options) {
   std::vector<MutationResult> results;
   for (const Check& check : all_checks()) {
-    results.push_back(check_mutation(check, first_seed, seeds));
+    results.push_back(check_mutation(check, first_seed, seeds, options));
   }
   return results;
 }

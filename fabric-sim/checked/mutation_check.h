@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric-sim/checked/findings.h"
+#include "fabric-sim/checked/scenario_plan.h"
 
 namespace cepheus::sim {
 
@@ -19,8 +20,9 @@ struct MutationResult {
 };
 
 // Searches for each rule's first seed in [first_seed, first_seed + seeds) that fails without it and
-// holds with it. Some rules are checked on several kinds of plans.
-std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds);
+// holds with it. Some rules are checked on several kinds of plans. All plans have `options`, too.
+std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds,
+                                            const PlanOptions& options = {});
 // The results as a Markdown table, as in docs/protocol.md.
 std::string to_table(const std::vector<MutationResult>& results);
 

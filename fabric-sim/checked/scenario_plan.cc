@@ -273,6 +273,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.transport.late_receive = random.between(20us, 400us);
   plan.transport.turn_pause = in_turns ? 80us : 20us;
   plan.late_packets_meet_tombstone = random.chance(0.5);
+  plan.reduces = options.reductions;
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
   if (!options.congestion) use_mtus(plan);

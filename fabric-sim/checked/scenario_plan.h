@@ -143,6 +143,7 @@ struct ScenarioPlan {
   bool has_successors = false;
   // Unregister at once, not after the last packet has arrived.
   bool late_packets_meet_tombstone = false;
+  bool reduces = false;  // every group reduces (reductions/reduction_scenario.h)
   std::uint64_t event_budget = 400'000;
 };
 
@@ -158,7 +159,7 @@ struct PlanOptions {
   bool sender_groups = false;  // every group has one fixed sender
   bool congestion = false;     // queues that mark in every seed, lossless links in most
   bool long_turns = false;     // turns beyond the range of PSN comparisons
-  bool reductions = false;     // every group reduces (reductions/reduction_scenario.h)
+  bool reductions = false;     // every group reduces
   // Make of all NICs (nic_profile.h); empty: the seed draws it.
   std::string nic = {};
   net::Rules rules = {};

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fabric-sim/checked/first_seed.h"
-#include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/run_seed.h"
 
 namespace cepheus::sim {
 namespace {

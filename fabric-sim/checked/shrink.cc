@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fabric-sim/checked/run_seed.h"
+
 namespace cepheus::sim {
 namespace {
 
@@ -59,7 +61,7 @@ class Shrinker {
   static bool has_rules_off(const net::Rules& rules) { return net::Rules{} != rules; }
   Outcome run(const ScenarioPlan& plan) {
     ++runs_;
-    return GroupScenario(plan).run();
+    return run_plan(plan);
   }
   // Tries parts of one kind, in ever smaller pieces.
   bool leave_out_of(std::vector<Part> parts) {

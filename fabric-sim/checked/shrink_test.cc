@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric-sim/checked/run_seed.h"
 #include "net/shapes.h"
 
 namespace cepheus::sim {

@@ -67,6 +67,13 @@ class ReductionUnits {
   void on_contributed();
   // Custody: the slot may be used again, and nothing more.
   void on_send_done() { ++sends_done_; }
+  // A simulator leaves out this many units, while no operation is under way. Whole windows, so that
+  // the posted receives keep their slots.
+  void jump(std::uint64_t units) {
+    for (std::uint64_t* each : {&end_, &contributed_, &sends_done_, &receives_, &results_}) {
+      *each += units;
+    }
+  }
 
   // A result has come, with this immediate data and length, into the slot of the next one. The owner
   // copies it to its operation. Error: the packet is not what this member waits for.

@@ -14,49 +14,78 @@ std::string ReductionLedger::name(std::size_t member) const {
 }
 
 std::uint8_t ReductionLedger::result(std::size_t operation, std::uint64_t at) const {
-  return static_cast<std::uint8_t>(wire::splitmix(operation, at) | 1);
+  const std::uint64_t group = std::uint64_t{plan_.group.id.value()} << 16 | plan_.group.epoch;
+  return static_cast<std::uint8_t>(wire::splitmix(group << 16 ^ operation, at) | 1);
 }
 
 std::uint8_t ReductionLedger::contribution(std::size_t member, std::size_t operation,
                                            std::uint64_t at) const {
-  return at % members() == member ? result(operation, at) : std::uint8_t{0};
+  const std::uint8_t whole = result(operation, at);
+  if (at % 3 != 0) return at % members() == member ? whole : std::uint8_t{0};
+  int bits = 0;
+  for (unsigned bit = 0; bit < 8; ++bit) {
+    if ((at + bit) % members() == member) bits |= 1 << bit;
+  }
+  return static_cast<std::uint8_t>(whole & bits);
 }
-
-void ReductionLedger::on_begun(std::size_t member) { ++members_[member].begun; }
 
 void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::uint64_t offset,
                               std::span<const std::uint8_t> data) {
+  Member& own = members_[member];
+  const std::string part = " of operation " + std::to_string(operation);
   for (std::size_t other = 0; other < members(); ++other) {
-    if (members_[other].begun > operation) continue;
-    return findings_.report(Invariant::kCompletion, name(member) + " has a result of operation " +
-                                                        std::to_string(operation) +
-                                                        ", which member " + std::to_string(other) +
-                                                        " has not begun");
+    if (members_[other].contributed > own.parts) continue;
+    return findings_.report(Invariant::kCompletion,
+                            name(member) + " has a result" + part + ", to whose unit member " +
+                                std::to_string(other) + " has not contributed");
   }
+  ++own.parts;
+  if (operation != own.ended || offset != own.received) {
+    return on_wrong(member, "byte " + std::to_string(offset) + part + " comes after " +
+                                std::to_string(own.received) + " bytes of operation " +
+                                std::to_string(own.ended));
+  }
+  own.received += data.size();
   for (std::size_t i = 0; i < data.size(); ++i) {
     if (data[i] == result(operation, offset + i)) continue;
-    return findings_.report(Invariant::kDelivery,
-                            name(member) + ": byte " + std::to_string(offset + i) +
-                                " of operation " + std::to_string(operation) + " is wrong");
+    return on_wrong(member, "byte " + std::to_string(offset + i) + part + " is wrong");
   }
 }
 
 void ReductionLedger::on_ended(std::size_t member, std::size_t operation) {
-  if (operation != members_[member].ended) {
-    findings_.report(Invariant::kDelivery, name(member) + " has ended operation " +
-                                               std::to_string(operation) + " before an older one");
+  Member& own = members_[member];
+  const std::uint32_t bytes = plan_.operations[operation].bytes;
+  if (operation != own.ended || own.received != bytes) {
+    on_wrong(member, "operation " + std::to_string(operation) + " of " + std::to_string(bytes) +
+                         " bytes ends after " + std::to_string(own.received) +
+                         " bytes of operation " + std::to_string(own.ended));
   }
-  ++members_[member].ended;
+  ++own.ended;
+  own.received = 0;
 }
 
+void ReductionLedger::on_wrong(std::size_t member, const std::string& what) {
+  members_[member].has_failed = true;
+  findings_.report(Invariant::kDelivery, name(member) + ": " + what);
+}
+
+// The others may learn it from their leader alone.
 void ReductionLedger::on_failed(std::size_t member, const std::string& why) {
   members_[member].has_failed = true;
   if (!may_fail_) findings_.report(Invariant::kLiveness, name(member) + ": " + why);
+  if (member == plan_.group.leader) was_struck_ = true;
+}
+
+void ReductionLedger::on_gave_up(std::size_t member, const std::string& why) {
+  if (!was_struck_) {
+    findings_.report(Invariant::kLiveness, name(member) + " gave its group up: " + why);
+  }
+  on_failed(member, why);
 }
 
 bool ReductionLedger::is_done(const Member& member) const {
-  if (member.is_dead || member.has_failed) return true;
-  return member.ended == (may_fail_ ? member.begun : plan_.operations.size());
+  return member.is_dead || member.has_failed || (was_struck_ && !member.is_active) ||
+         member.ended == plan_.operations.size();
 }
 
 bool ReductionLedger::is_done() const {

@@ -16,16 +16,24 @@ class ReductionLedger {
   const ReductionPlan& plan() const { return plan_; }
   std::size_t members() const { return members_.size(); }
 
-  // A byte of what a member contributes to an operation: its own blocks, zeros elsewhere.
+  // A byte of what a member contributes to an operation. Most bytes are one member's, and zero at
+  // all others. The bits of every third one are of several members.
   std::uint8_t contribution(std::size_t member, std::size_t operation, std::uint64_t at) const;
-  void on_begun(std::size_t member);
-  // The member has a part of an operation's result.
+  void on_active(std::size_t member) { members_[member].is_active = true; }
+  void on_begun(std::size_t member) { ++members_[member].begun; }
+  // To one more unit.
+  void on_contributed(std::size_t member) { ++members_[member].contributed; }
+  // The member has the next part of an operation's result: one unit, that all have contributed to.
   void on_part(std::size_t member, std::size_t operation, std::uint64_t offset,
                std::span<const std::uint8_t> data);
   void on_ended(std::size_t member, std::size_t operation);
+  // The member has got what no disaster excuses.
+  void on_wrong(std::size_t member, const std::string& what);
   // The member gives the group up: a finding, unless operations may fail.
   void on_failed(std::size_t member, const std::string& why);
-  void on_disaster() { may_fail_ = true; }
+  // The same, because nobody answers: the deaths of others leave the leader, and the way to it.
+  void on_gave_up(std::size_t member, const std::string& why);
+  void on_disaster() { may_fail_ = was_struck_ = true; }
   // A group ends with its first loss.
   void on_death(std::size_t member) {
     members_[member].is_dead = true;
@@ -34,15 +42,19 @@ class ReductionLedger {
 
   bool may_fail() const { return may_fail_; }
   bool is_dead(std::size_t member) const { return members_[member].is_dead; }
+  std::size_t begun(std::size_t member) const { return members_[member].begun; }
   std::size_t ended(std::size_t member) const { return members_[member].ended; }
-  // All members have all results. If operations may fail: no living member waits for one.
+  // Each member has all results, or is dead, or knows that the group has failed. A member that was
+  // not active yet when a disaster struck need not learn it.
   bool is_done() const;
   void check_done() const;
 
  private:
   struct Member {
     std::size_t begun = 0, ended = 0;
-    bool is_dead = false, has_failed = false;
+    std::uint64_t contributed = 0, parts = 0;  // units
+    std::uint64_t received = 0;                // bytes of the operation that ends next
+    bool is_active = false, is_dead = false, has_failed = false;
   };
   std::uint8_t result(std::size_t operation, std::uint64_t at) const;
   std::string name(std::size_t member) const;
@@ -51,7 +63,7 @@ class ReductionLedger {
   const ReductionPlan plan_;
   Findings& findings_;
   std::vector<Member> members_;
-  bool may_fail_ = false;
+  bool may_fail_ = false, was_struck_ = false;
 };
 
 }  // namespace cepheus::sim

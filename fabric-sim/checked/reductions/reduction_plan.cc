@@ -10,6 +10,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr std::size_t kMostMemory = 4 << 20;  // bytes of slots that the members have
+constexpr std::size_t kFewMembers = 16;
+
 bool has_marks(const net::Topology& topology) {
   return std::ranges::any_of(topology.hosts, [](const auto& host) { return host.down.ecn.on; });
 }
@@ -22,23 +25,51 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
   plan.group = group;
   plan.group.messages.clear();
   plan.group.loss_ends = true;
+  const std::size_t members = group.members.size();
   const std::uint32_t path_mtu = scenario.transport.path_mtu;
+  // REGISTER names a unit before the path MTU is known, so it may be longer.
   plan.reduction.unit =
-      static_cast<std::uint16_t>(random.chance(0.5) ? path_mtu : random.between(1u, path_mtu));
-  plan.reduction.window = static_cast<std::uint16_t>(1u << random.below(5));
+      static_cast<std::uint16_t>(random.chance(0.2)   ? wire::MrpReduction::kMostUnit
+                                 : random.chance(0.5) ? path_mtu
+                                                      : random.between(1u, path_mtu));
+  plan.reduction.window = static_cast<std::uint16_t>(1u << random.below(9));
+  while (members * plan.reduction.window * plan.reduction.unit > kMostMemory) {
+    plan.reduction.window /= 2;
+  }
   const std::size_t operations = 1 + random.below(16);
+  const std::uint64_t unit = std::min<std::uint32_t>(plan.reduction.unit, path_mtu);
   for (std::size_t i = 0; i < operations; ++i) {
     ReductionOperation one;
     if (random.chance(0.6)) {
       one.op = wire::ReductionOp::kOr;
-      one.bytes = static_cast<std::uint32_t>(
-          random.below(random.chance(0.5) ? 64 : 4 * std::uint64_t{plan.reduction.unit} + 1));
+      const std::uint64_t most = random.chance(0.5) ? 2 * members : 4 * unit;
+      one.bytes = static_cast<std::uint32_t>(random.below(most + 1));
     }
     plan.operations.push_back(one);
   }
+  if (members <= kFewMembers && random.chance(0.1)) {  // more than a window
+    const std::uint64_t units = 1 + random.below(3 * std::uint64_t{plan.reduction.window});
+    plan.operations.back() = {wire::ReductionOp::kOr, static_cast<std::uint32_t>(units * unit)};
+  }
+  // Whole windows before a number or PSN wraps: most seeds reach it.
+  if (random.chance(0.3)) {
+    const std::uint64_t wraps =
+        random.chance(0.5) ? std::uint64_t{1} << 16
+        : random.chance(0.5)
+            ? std::uint64_t{1} << 24
+            : (std::uint64_t{1} << 24) - wire::group_start_psn(group.id, group.epoch).value();
+    plan.left_out = (wraps - random.below(40)) / plan.reduction.window * plan.reduction.window;
+  }
   plan.most_begun = 1 + random.below(4);
   if (random.chance(0.5)) plan.longest_pause = random.between(Duration{0}, Duration{3ms});
+  if (random.chance(0.2)) {
+    plan.late_member = random.below(members);
+    plan.late_operation = random.below(operations);
+    plan.late_by = random.between(Duration{3ms}, Duration{40ms});
+    if (random.chance(0.2)) plan.late_by += scenario.transport.silence();
+  }
   if (!has_marks(scenario.topology)) return plan;
+  plan.left_out = 0;
   // Enough to fill queues.
   plan.reduction.unit = static_cast<std::uint16_t>(path_mtu);
   plan.reduction.window = static_cast<std::uint16_t>(8u << random.below(4));

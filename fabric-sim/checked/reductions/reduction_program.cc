@@ -42,6 +42,7 @@ void ReductionProgram::lead(std::span<const wire::MrpMember> members) {
   mrp::RegistrationConfig config = leader_config(host_, plan.group, transport_);
   config.path_mtu = static_cast<std::uint16_t>(host_.nic().config().max_mtu);
   config.reduction = plan.reduction;
+  config.timeout = 400ms;
   registration_.emplace(config, plan.group.id, plan.group.epoch);
   registration_->hold("its queue pair is not connected");
   require(registration_->start(simulator_.now(), members, out_));
@@ -70,7 +71,7 @@ void ReductionProgram::on_datagram(Instant now, wire::Ipv4 from, const wire::Mrp
   switch (membership_.on_message(now, from, message, out_)) {
     case Task::kConnect:
       connect(membership_.path().mtu);
-      membership_.connected(now, true, out_);
+      membership_.connected(now, !has_failed_, out_);
       break;
     case Task::kActivated:
       activate();
@@ -113,25 +114,41 @@ void ReductionProgram::follow() {
 void ReductionProgram::connect(std::uint16_t path_mtu) {
   const GroupPlan& group = ledger_.plan().group;
   const wire::MrpReduction& reduction = ledger_.plan().reduction;
-  if (!registration_ && membership_.reduction() != reduction) fail("REGISTER had another record");
+  if (!registration_ && membership_.reduction() != reduction) {
+    return fail("REGISTER had another record", &ReductionLedger::on_wrong);
+  }
   sim::connect(host_, name().qpn, mcast::group_end(group.id, group.epoch, path_mtu),
                {transport_.timeout_code, transport_.min_rnr_timer});
+  path_mtu_ = path_mtu;
   units_.emplace(group.epoch, std::min(reduction.unit, path_mtu), reduction.window);
 }
 
 void ReductionProgram::activate() {
   is_active_ = true;
+  ledger_.on_active(index_);
   answered_ = simulator_.now();
   simulator_.schedule(simulator_.now() + kLookEvery, *this, kLook);
   begin_soon();
 }
 
+bool ReductionProgram::begin(std::uint64_t units) {
+  if (units > 0 && (!is_active() || !host_.nic().jump(name().qpn, units, units))) return false;
+  if (units > 0) units_->jump(units);
+  may_begin_ = true;
+  if (is_active()) begin_soon();
+  return true;
+}
+
 void ReductionProgram::begin_soon() {
   const ReductionPlan& plan = ledger_.plan();
-  const bool may_begin = begun_ < ledger_.ended(index_) + plan.most_begun;
-  if (begins_soon_ || has_failed_ || !may_begin || begun_ == plan.operations.size()) return;
+  const std::size_t begun = ledger_.begun(index_);
+  const bool may_begin = begun < ledger_.ended(index_) + plan.most_begun;
+  if (!may_begin_ || begins_soon_ || has_failed_ || !may_begin || begun == plan.operations.size())
+    return;
   begins_soon_ = true;
-  const Duration pause = random_.between(Duration{0}, plan.longest_pause);
+  const bool is_late = index_ == plan.late_member && begun == plan.late_operation;
+  const Duration pause =
+      random_.between(Duration{0}, plan.longest_pause) + (is_late ? plan.late_by : Duration{0});
   simulator_.schedule(simulator_.now() + pause, *this, kBegin);
 }
 
@@ -143,9 +160,10 @@ void ReductionProgram::on_event(Instant now, std::uint64_t what) {
   if (what == kBegin && has_failed_) return;
   if (what == kBegin) {
     begins_soon_ = false;
-    const ReductionOperation& one = ledger_.plan().operations[begun_];
+    const std::size_t next = ledger_.begun(index_);
+    const ReductionOperation& one = ledger_.plan().operations[next];
     ledger_.on_begun(index_);
-    units_->start(begun_++, one.op, one.bytes);
+    units_->start(next, one.op, one.bytes);
     pump();
     return begin_soon();
   }
@@ -167,11 +185,11 @@ void ReductionProgram::look() {
   if (units_->operations() == 0) {
     answered_ = now;
   } else if (now - answered_ > transport_.silence()) {
-    fail("it waits, and nobody answers");
+    fail("it waits, and nobody answers", &ReductionLedger::on_gave_up);
   } else if (registration_) {
     registration_->send_request(now, out_);
   } else {
-    membership_.complain(out_);
+    membership_.send_request(out_);
   }
   simulator_.schedule(now + kLookEvery, *this, kLook);
   carry_out();
@@ -206,6 +224,7 @@ void ReductionProgram::send(const mcast::ReductionUnits::Part& part) {
   wr.op = rnic::SendOp::kSendImm;
   wr.signaled = true;
   wr.imm = part.imm;
+  ledger_.on_contributed(index_);
   post_send(host_, name().qpn, piece, wr);
 }
 
@@ -229,17 +248,19 @@ void ReductionProgram::on_completion(Instant, const rnic::Completion& completion
 void ReductionProgram::take(const rnic::Completion& completion) {
   const std::uint64_t at = result_slot(static_cast<std::uint32_t>(completion.wr_id)).address;
   const auto part = units_->on_result(completion.imm, completion.byte_len);
-  if (!part) return fail(part.error().text);
-  if (part->slot != completion.wr_id) return fail("a result is in another unit's slot");
+  if (!part) return fail(part.error().text, &ReductionLedger::on_wrong);
+  if (part->slot != completion.wr_id) {
+    return fail("a result is in another unit's slot", &ReductionLedger::on_wrong);
+  }
   ledger_.on_part(index_, part->operation, part->offset,
                   std::span(memory_).subspan(at, part->bytes));
   if (part->is_last) ledger_.on_ended(index_, part->operation);
 }
 
 // The others learn it: the group ends with its first failure.
-void ReductionProgram::fail(const std::string& why) {
+void ReductionProgram::fail(const std::string& why, Report report) {
   if (std::exchange(has_failed_, true)) return;
-  ledger_.on_failed(index_, why);
+  (ledger_.*report)(index_, why);
   static_cast<void>(set_state(host_, name().qpn, rnic::QpState::kErr));
   if (registration_) {
     registration_->give_up(simulator_.now(), why, out_);

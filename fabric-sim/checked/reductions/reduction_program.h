@@ -28,6 +28,10 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
     return !is_open_ || !registration_ || registration_->state() == mrp::Registration::State::kGone;
   }
   bool is_active() const { return is_open_ && is_active_ && !has_failed_ && !is_leaving_; }
+  // Operations begin from now on, behind `units` that are left out. False: it is not ready yet.
+  bool begin(std::uint64_t units);
+  // 0: it is not connected.
+  std::uint16_t path_mtu() const { return path_mtu_; }
   // The queue pair is destroyed: the group has ended, or its host is gone.
   void close();
 
@@ -46,7 +50,8 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   void pump();
   void send(const mcast::ReductionUnits::Part& part);
   void take(const rnic::Completion& completion);
-  void fail(const std::string& why);
+  using Report = void (ReductionLedger::*)(std::size_t member, const std::string& what);
+  void fail(const std::string& why, Report report = &ReductionLedger::on_failed);
   void look();
   rnic::Sge sent_slot(std::uint32_t slot, std::uint32_t bytes) const;
   rnic::Sge result_slot(std::uint32_t slot) const;
@@ -64,10 +69,10 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   std::optional<mcast::ReductionUnits> units_;  // from CONNECT on
   mrp::Outbox out_;
   Instant timer_at_ = wire::kNever;
-  std::size_t begun_ = 0;
   Instant answered_{};  // by the fabric, while it waits
   bool is_active_ = false, is_leaving_ = false, has_failed_ = false, is_open_ = true;
-  bool begins_soon_ = false;
+  bool may_begin_ = false, begins_soon_ = false;
+  std::uint16_t path_mtu_ = 0;
 };
 
 }  // namespace cepheus::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "switch-emulator/engine/check.h"
+#include "switch-emulator/engine/views.h"
 
 namespace cepheus::sim {
 namespace {
@@ -73,17 +74,49 @@ bool ReductionScenario::run_until(Instant end) {
 // Until all operations and all faults have ended. After a disaster this takes longer: its members
 // learn it one after the other.
 void ReductionScenario::run_operations() {
-  Instant faults_end{std::max({plan_.faults.end, plan_.lasts, end_of_stalls(plan_)})};
+  Instant last_begins{};
   for (const GroupPlan& group : plan_.groups) {
-    faults_end = std::max(faults_end, Instant{group.starts});
+    last_begins = std::max(last_begins, Instant{group.starts});
   }
+  const Instant faults_end = std::max({last_begins, Instant{plan_.faults.end}, Instant{plan_.lasts},
+                                       Instant{end_of_stalls(plan_)}});
   const Instant end = faults_end + (is_whole() ? 1 : 3) * plan_.recovery;
+  const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : faults_end;
   const auto is_done = [](const auto& group) { return group->ledger.is_done(); };
   while (simulator_.now() < end) {
-    if (simulator_.now() >= faults_end && std::ranges::all_of(groups_, is_done)) return;
+    begin_operations();
+    if (simulator_.now() >= earliest && std::ranges::all_of(groups_, is_done)) return;
     if (!run_until(std::min(simulator_.now() + kCheckEvery, end))) return;
   }
   for (const auto& group : groups_) group->ledger.check_done();
+}
+
+// A group leaves units out before its first, when all are active and nothing is under way. If a
+// disaster comes first, it leaves none out.
+void ReductionScenario::begin_operations() {
+  for (const auto& group : groups_) {
+    if (group->has_begun) continue;
+    std::uint64_t units = group->ledger.may_fail() ? 0 : group->ledger.plan().left_out;
+    const auto is_active = [](const auto& member) { return member->is_active(); };
+    const auto may_jump = [&](std::uint64_t by) {
+      const wire::McstId id = group->plan().id;
+      return std::ranges::all_of(network_.switches(), [&](const auto& node) {
+        return !node->engine().group(id) || node->jump(id, by);
+      });
+    };
+    if (units > 0) {
+      if (!std::ranges::all_of(group->members, is_active) || network_.carries_roce()) continue;
+      if (!may_jump(0)) continue;
+      static_cast<void>(may_jump(units));
+      simulator_.trace().note(simulator_.now(), "fabric", "leaves out units", units);
+    }
+    for (const auto& member : group->members) {
+      if (!member->begin(units)) {
+        findings_.report(Invariant::kProgress, "an idle member can't leave out units");
+      }
+    }
+    group->has_begun = true;
+  }
 }
 
 // No member dies, no switch restarts, and no trunk is cut.
@@ -102,11 +135,14 @@ bool ReductionScenario::something_is_left() const {
 }
 
 void ReductionScenario::dissolve() {
-  if (!run_until(simulator_.now() + 3ms)) return;  // acknowledgements of the last results
+  if (!plan_.late_packets_meet_tombstone) {
+    if (!run_until(simulator_.now() + 3ms)) return;  // acknowledgements of the last results
+  }
   for (const auto& group : groups_) {
     if (!group->leader().is_gone()) group->leader().unregister();
   }
-  const Instant end = simulator_.now() + plan_.recovery;
+  const Duration faults_end = std::max(plan_.faults.end, end_of_stalls(plan_));
+  const Instant end = std::max(simulator_.now(), Instant{faults_end}) + plan_.recovery;
   const auto is_gone = [](const auto& group) { return group->leader().is_gone(); };
   while (!std::ranges::all_of(groups_, is_gone) && simulator_.now() < end) {
     if (!run_until(simulator_.now() + kCheckEvery)) return;
@@ -119,17 +155,30 @@ void ReductionScenario::dissolve() {
     rest = std::max(rest, s.config.rest);
     age = std::max({age, s.config.age, s.config.pending_age});
   }
-  if (!run_until(simulator_.now() + rest + 10ms)) return;
-  // Without a leader, or without all switches, tables age.
-  for (int i = 0; i < 2 && !is_whole() && something_is_left(); ++i) {
+  if (!run_until(std::max(simulator_.now(), Instant{faults_end}) + rest + 10ms)) return;
+  // Without a leader, or without all switches, or if each UNREGISTER was lost, tables age.
+  const bool may_age = !is_whole() || plan_.late_packets_meet_tombstone;
+  for (int i = 0; i < 2 && may_age && something_is_left(); ++i) {
     if (!run_until(simulator_.now() + age + rest + 10ms)) return;
   }
-  check_tables_are_empty(network_, findings_);
+  await_empty_cables(network_, plan_, simulator_.now(),
+                     [this](Instant until) { return run_until(until); });
+}
+
+void ReductionScenario::check_path_mtus() {
+  for (const auto& group : groups_) {
+    auto least = least_mtu(plan_, group->plan());
+    for (const auto& member : group->members) {
+      if (!member->is_active()) continue;
+      check_path_mtu(least, member->name().host, member->path_mtu(), findings_);
+    }
+  }
 }
 
 Outcome ReductionScenario::run() {
   try {
     run_operations();
+    if (!findings_.first()) check_path_mtus();
     if (!findings_.first()) dissolve();
   } catch (const fabric::Inconsistent& error) {
     findings_.report(Invariant::kConsistency, error.what());
@@ -138,7 +187,7 @@ Outcome ReductionScenario::run() {
     check_balance(network_, findings_);
     check_lengths(network_, findings_);
     check_lossless(network_, plan_, findings_);
-    if (plan_.topology.hello.count() == 0) check_nothing_is_left(network_, findings_);
+    check_nothing_is_left(network_, findings_);
   }
   return summary();
 }
@@ -157,14 +206,11 @@ Outcome ReductionScenario::summary() {
   }
   for (const auto& node : network_.switches()) {
     o.reduced += node->engine().counters()[fabric::Counter::kReductionUnits];
+    o.spoofed += node->engine().counters()[fabric::Counter::kDropSpoofedSource];
     o.pauses += node->pause_totals().pauses_sent;
   }
   for (const auto& cable : network_.cables()) o.marked += cable->queue_counters().marked;
   return o;
-}
-
-Outcome run_reduction_seed(std::uint64_t seed, const PlanOptions& options, std::ostream* trace) {
-  return ReductionScenario(make_plan(seed, options), trace).run();
 }
 
 }  // namespace cepheus::sim

@@ -16,6 +16,8 @@ class ReductionScenario final : private Actor {
   explicit ReductionScenario(const ScenarioPlan& plan, std::ostream* trace = nullptr);
   Outcome run();
 
+  Network& network() { return network_; }
+
  private:
   enum What : std::uint64_t { kFaultsBegin, kFaultsEnd, kGroupBegins };  // ... + its number
   struct Group final : Victim {
@@ -24,6 +26,7 @@ class ReductionScenario final : private Actor {
     ReductionLedger ledger;
     std::vector<std::unique_ptr<ReductionProgram>> members;
     std::vector<wire::MrpMember> names;
+    bool has_begun = false;  // its operations may
 
     const GroupPlan& plan() const override { return ledger.plan().group; }
     bool leader_is_active() const override { return leader().is_active(); }
@@ -38,7 +41,9 @@ class ReductionScenario final : private Actor {
   void add_group(const GroupPlan& plan);
   void on_event(Instant now, std::uint64_t what) override;
   bool run_until(Instant end);
+  void begin_operations();
   void run_operations();
+  void check_path_mtus();
   bool is_whole() const;
   bool something_is_left() const;
   void dissolve();
@@ -53,9 +58,5 @@ class ReductionScenario final : private Actor {
   Incidents incidents_;
   TrunkCut cut_;
 };
-
-// The run of one seed; the options are those of other groups.
-Outcome run_reduction_seed(std::uint64_t seed, const PlanOptions& options = {},
-                           std::ostream* trace = nullptr);
 
 }  // namespace cepheus::sim

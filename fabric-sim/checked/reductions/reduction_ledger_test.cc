@@ -1,0 +1,123 @@
+// The oracle of reductions finds what it should find.
+#include "fabric-sim/checked/reductions/reduction_ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::sim {
+namespace {
+
+// Two members, and one operation of two units of 8 and 4 bytes.
+class ReductionLedgerTest : public testing::Test {
+ protected:
+  ReductionLedgerTest() {
+    for (std::size_t member = 0; member < 2; ++member) {
+      ledger_.on_active(member);
+      ledger_.on_begun(member);
+    }
+  }
+  static ReductionPlan plan() {
+    ReductionPlan plan;
+    plan.group.id = wire::McstId(198, 18, 0, 1);
+    plan.group.members = {{0, 1}, {1, 1}};
+    plan.reduction.unit = 8;
+    plan.operations = {{wire::ReductionOp::kOr, 12}};
+    return plan;
+  }
+  void contribute(std::size_t member, int units) {
+    for (int i = 0; i < units; ++i) ledger_.on_contributed(member);
+  }
+  std::vector<std::uint8_t> result(std::uint64_t from, std::size_t bytes) const {
+    std::vector<std::uint8_t> all(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+      all[i] = ledger_.contribution(0, 0, from + i) | ledger_.contribution(1, 0, from + i);
+    }
+    return all;
+  }
+  Invariant found() const { return findings_.first()->invariant; }
+
+  Simulator simulator_{1000};
+  Findings findings_{simulator_};
+  ReductionLedger ledger_{plan(), findings_};
+};
+
+TEST_F(ReductionLedgerTest, AcceptsAllResultsInOrder) {
+  contribute(0, 2);
+  contribute(1, 2);
+  for (std::size_t member = 0; member < 2; ++member) {
+    EXPECT_FALSE(ledger_.is_done());
+    ledger_.on_part(member, 0, 0, result(0, 8));
+    ledger_.on_part(member, 0, 8, result(8, 4));
+    ledger_.on_ended(member, 0);
+  }
+  EXPECT_TRUE(ledger_.is_done());
+  EXPECT_FALSE(findings_.first());
+}
+
+TEST_F(ReductionLedgerTest, FindsAResultBeforeAMemberHasContributed) {
+  contribute(0, 2);
+  contribute(1, 1);
+  ledger_.on_part(0, 0, 0, result(0, 8));
+  ASSERT_FALSE(findings_.first());
+  ledger_.on_part(0, 0, 8, result(8, 4));
+  EXPECT_EQ(found(), Invariant::kCompletion);
+}
+
+TEST_F(ReductionLedgerTest, FindsAWrongByte) {
+  contribute(0, 2);
+  contribute(1, 2);
+  auto bytes = result(0, 8);
+  bytes[5] ^= 0x40;
+  ledger_.on_part(0, 0, 0, bytes);
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(ReductionLedgerTest, FindsAPartThatComesTwice) {
+  contribute(0, 2);
+  contribute(1, 2);
+  ledger_.on_part(0, 0, 0, result(0, 8));
+  ledger_.on_part(0, 0, 0, result(0, 8));
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(ReductionLedgerTest, FindsALostTail) {
+  contribute(0, 2);
+  contribute(1, 2);
+  ledger_.on_part(0, 0, 0, result(0, 8));
+  ledger_.on_ended(0, 0);
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(ReductionLedgerTest, FindsAWrongResultAfterADisaster) {
+  ledger_.on_disaster();
+  ledger_.on_wrong(1, "another unit's result");
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(ReductionLedgerTest, ExcusesAFailureAfterADeathAlone) {
+  ledger_.on_death(0);
+  ledger_.on_failed(1, "its group has ended");
+  EXPECT_FALSE(findings_.first());
+  EXPECT_TRUE(ledger_.is_done());
+}
+
+TEST_F(ReductionLedgerTest, FindsAFailureWithoutADisaster) {
+  ledger_.on_failed(1, "retries exceeded");
+  EXPECT_EQ(found(), Invariant::kLiveness);
+}
+
+// Its leader lives, and would have told it.
+TEST_F(ReductionLedgerTest, FindsAMemberThatGivesUpAfterTheDeathOfAnother) {
+  ledger_.on_death(1);
+  ledger_.on_gave_up(0, "nobody answers");
+  EXPECT_EQ(found(), Invariant::kLiveness);
+}
+
+TEST_F(ReductionLedgerTest, FindsAnOperationThatNeverEnds) {
+  ledger_.on_death(1);
+  EXPECT_FALSE(ledger_.is_done());
+  ledger_.check_done();
+  EXPECT_EQ(found(), Invariant::kLiveness);
+}
+
+}  // namespace
+}  // namespace cepheus::sim

@@ -1,0 +1,16 @@
+// The run of one seed, whatever its groups do.
+#pragma once
+
+#include <iosfwd>
+
+#include "fabric-sim/checked/group_scenario.h"
+
+namespace cepheus::sim {
+
+// `trace` gets the run as text and `recording` a timeline, if not null.
+Outcome run_plan(const ScenarioPlan& plan, std::ostream* trace = nullptr,
+                 std::ostream* recording = nullptr);
+Outcome run_seed(std::uint64_t seed, const PlanOptions& options = {},
+                 std::ostream* trace = nullptr);
+
+}  // namespace cepheus::sim
