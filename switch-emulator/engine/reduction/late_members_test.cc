@@ -22,13 +22,14 @@ TEST_F(Reduction, WaitsForALateMemberForHoursAndProbesIt) {
   net_->advance(999ms);
   EXPECT_EQ(net_->inbox(2), Texts({"data -1"})) << "before the first result there is none";
   for (int second = 0; second < 4000; ++second) {
-    net_->ack(2, -1);  // its device does this alone
+    // Its device does this alone. rdma_rxe has no PSN for it yet.
+    net_->ack(2, second < 2000 ? -1 : 1000);
     net_->control(0, MrpType::kRefresh, 1);
     net_->advance(1s);
     ASSERT_EQ(net_->inbox(2), Texts({"data -1"}));
   }
   net_->clear();
-  net_->ack(2, -1);
+  net_->ack(2, 1000);
   net_->control(0, MrpType::kQuery, 1);
   EXPECT_EQ(net_->inbox(0), Texts({"report e1 10.0.0.3"}));
   EXPECT_EQ(net_->last_report(0).flags, wire::kMemberLate);

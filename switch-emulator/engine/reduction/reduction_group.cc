@@ -305,10 +305,11 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
   if (!is_ack && !is_rnr && !is_fatal && !aeth.is_sequence_nak()) {
     return call.count(Counter::kDropMalformed);
   }
+  // Whatever its PSN: rdma_rxe acknowledges a probe before the first result with 2^24 - 1.
+  note_life(call, path);
   const std::int64_t end = unit_at(start_, out.acked(), packet.psn()) + (is_ack ? 1 : 0);
   const Requester::Answer answer = out.on_answer(call.now, end);
   if (answer == Requester::Answer::kUnsent) return call.count(Counter::kDropFeedbackUnsent);
-  note_life(call, path);
   switch (answer) {
     case Requester::Answer::kUnsent:
     case Requester::Answer::kStale:
