@@ -47,6 +47,14 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
       return failed(
           "packets of the group do not fit through a port on the way any more: the leader's reason "
           "names it; raise its MTU, or set up again with fresh groups, which have smaller packets");
+    case MrpReject::kMismatch:
+      return failed(
+          "members have called different reductions: the leader's reason names two of them; call "
+          "the same ones in the same order on all members, and set up again with fresh groups");
+    case MrpReject::kResultRefused:
+      return failed(
+          "a member's device refused a result: the leader's reason names that member; set "
+          "up again with fresh groups");
     case MrpReject::kEvicted:
       return failed("a member was lost, perhaps this one: the leader " + leader.to_string() +
                     " names it; set up again with fresh groups");

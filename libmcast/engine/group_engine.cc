@@ -58,6 +58,8 @@ Expected<void> GroupEngine::lead(wire::Instant now, mrp::RegistrationConfig conf
                                  std::span<const mrp::MrpMember> members, GroupOutput& out) {
   if (auto may = check_may_lead(members); !may) return may;
   config.path_mtu = group_.settings().path_mtu;
+  config.reduction = group_.settings().reduction;
+  if (config.reduction) config.lost_member = mrp::LostMember::kEndsGroup;
   auto role = std::make_unique<LeaderRole>(group_, config, lease);
   if (auto started = role->start(now, members, out); !started) return started;
   role_ = std::move(role);
@@ -143,15 +145,26 @@ void GroupEngine::on_psns(wire::Instant now, const Expected<PairSync::Psns>& psn
 
 void GroupEngine::set_watched(bool watched) {
   watched_ = watched;
-  watched_sends_ = {};
+  awaited_ = {};
 }
 
 void GroupEngine::look_for_lagging_members(wire::Instant now, GroupOutput& out) {
   const Flow& flow = work().flow();
-  if (group_.state() != MCAST_GROUP_ACTIVE || !watched_ || flow.sends_outstanding == 0) return;
-  const std::pair sends(flow.messages_sent, flow.sends_outstanding);
-  if (sends != watched_sends_) {
-    watched_sends_ = sends;
+  if (group_.settings().reduction) return;  // look() does
+  request_unless_moving(now, {flow.messages_sent, flow.sends_outstanding}, out);
+}
+
+// Of a reduction a send ends once the switch has stored it. Its result waits for all members.
+void GroupEngine::look_for_late_results(wire::Instant now, GroupOutput& out) {
+  const Flow& flow = work().flow();
+  const std::uint64_t awaited = flow.messages_sent - flow.messages_received;
+  request_unless_moving(now, {flow.messages_received, awaited > 0 ? 1 : 0}, out);
+}
+
+void GroupEngine::request_unless_moving(wire::Instant now, Awaited awaited, GroupOutput& out) {
+  if (group_.state() != MCAST_GROUP_ACTIVE || !watched_ || awaited.second == 0) return;
+  if (awaited != awaited_) {
+    awaited_ = awaited;
     unmoved_since_ = now;
   } else if (now - unmoved_since_ >= group_.settings().requests_after) {
     unmoved_since_ = now;
@@ -160,6 +173,7 @@ void GroupEngine::look_for_lagging_members(wire::Instant now, GroupOutput& out) 
 }
 
 void GroupEngine::look(wire::Instant now, GroupOutput& out) {
+  if (group_.settings().reduction) look_for_late_results(now, out);
   look_for_stall(now, out);
   role_->look(now, out);
   send_failure(now, out);

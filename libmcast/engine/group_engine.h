@@ -67,7 +67,8 @@ class GroupEngine {
   // Asks for lagging members if this member's sends have not ended for long.
   void look_for_lagging_members(wire::Instant now, GroupOutput& out);
   // After all that has arrived was taken in: fails the group if its sends have stalled, or if it
-  // waits for data and the other side is gone.
+  // waits for data and the other side is gone. Asks for late members if results are missing for
+  // long. A program that computes does not call it, and may have its results.
   void look(wire::Instant now, GroupOutput& out);
   // Starts or stops the watch on sends that do not complete.
   void set_watched(bool watched);
@@ -76,7 +77,12 @@ class GroupEngine {
   void add_to_reason(const std::string& text) { group_.add_to_reason(text); }
 
  private:
+  // Messages that have moved, and those that are outstanding.
+  using Awaited = std::pair<std::uint64_t, unsigned>;
+
   Expected<void> check_may_lead(std::span<const mrp::MrpMember> members) const;
+  void look_for_late_results(wire::Instant now, GroupOutput& out);
+  void request_unless_moving(wire::Instant now, Awaited awaited, GroupOutput& out);
   void look_for_stall(wire::Instant now, GroupOutput& out);
   void send_failure(wire::Instant now, GroupOutput& out);
 
@@ -84,7 +90,7 @@ class GroupEngine {
   std::unique_ptr<Role> role_;
   bool watched_ = true;
   bool failure_is_sent_ = false;
-  std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding
+  Awaited awaited_{};  // at the last look
   wire::Instant unmoved_since_{};
 };
 

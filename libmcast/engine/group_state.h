@@ -18,6 +18,7 @@ struct GroupSettings {
   mrp::MrpMember self;
   std::uint16_t path_mtu = 0;  // the largest of its device, bytes; 0: no limit is known
   bool is_sender_group = false;
+  std::optional<wire::MrpReduction> reduction = {};  // of a reduction group, alike on all members
   wire::Duration sender_time_limit{}, receiver_time_limit{};
   std::uint32_t nic_window = 0;  // see SendWindow
   wire::Duration sender_lives = wire::times::kSenderLives;

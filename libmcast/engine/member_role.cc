@@ -10,7 +10,19 @@
 namespace cepheus::mcast {
 
 MemberRole::MemberRole(GroupState& group)
-    : AddressedRole(group), membership_(group.member(), group.settings().path_mtu) {}
+    : AddressedRole(group),
+      membership_(group.member(), group.settings().path_mtu,
+                  group.settings().reduction.has_value()) {}
+
+// The slots of all members are numbered alike.
+Expected<void> MemberRole::check_reduction() const {
+  if (!group_.settings().reduction) return {};
+  const int own = group_.settings().reduction->window, leaders = membership_.reduction().window;
+  if (own == leaders) return {};
+  return mcast::fail(MCAST_ERR_REJECTED, "its leader has windows of " + std::to_string(leaders) +
+                                             " units, and this member of " + std::to_string(own) +
+                                             ": set one reduction_window on all members");
+}
 
 void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                          GroupOutput& out) {
@@ -21,7 +33,11 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
     case Task::kNone:
       return;
     case Task::kRegistered:
-      return group_.take_part();
+      group_.take_part();
+      if (const auto fits = check_reduction(); !fits) {
+        group_.fail(fits.error().status, MCAST_CAUSE_REGISTRATION, fits.error().text, out);
+      }
+      return;
     case Task::kConnect:
       return connect(now, message.header, out);
     case Task::kActivated:

@@ -27,6 +27,7 @@ class MemberRole final : public AddressedRole {
   std::string requested() const override {
     return "the leader " + membership_.leader().to_string();
   }
+  Expected<void> check_reduction() const;
   void connect(wire::Instant now, const wire::MrpHeader& header, GroupOutput& out);
 
   mrp::Membership membership_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +14,11 @@ namespace cepheus::mcast {
 
 struct Member {
   explicit Member(std::uint32_t number, bool of_sender_group = false, std::uint16_t path_mtu = 0,
-                  bool can_receive = true)
+                  bool can_receive = true, std::optional<wire::MrpReduction> reduction = {})
       : engine({.self = mrp::test::member(number),
                 .path_mtu = path_mtu,
                 .is_sender_group = of_sender_group,
+                .reduction = reduction,
                 .sender_time_limit = std::chrono::seconds(8),
                 .receiver_time_limit = std::chrono::seconds(5),
                 .can_receive = can_receive}) {}
