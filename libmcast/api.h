@@ -102,17 +102,26 @@ inline mcast_target_t target_of(wire::Ipv4 host, std::uint32_t rkey, std::uint64
   return {htonl(host.value()), htonl(rkey), htobe64(address), htobe64(length)};
 }
 
+// `what` belongs on a lane of another kind than the group's.
+inline mcast_status_t wrong_lane(Group& group, const std::string& what) {
+  const char* const own = group.bulk() != nullptr ? " on a bulk lane: use mcast_send()"
+                          : group.reduction() != nullptr
+                              ? " on a reduction lane: use <mcast/reduce.h>"
+                              : " on an eager lane: use mcast_send_eager()";
+  return invalid((what + own + ", or a group with another lane").c_str());
+}
+
 // A bulk operation's arguments; the lane in `lane`.
 inline mcast_status_t check_bulk(Group& group, const void* data, std::size_t length,
                                  const mcast_op_t* op, BulkLane*& lane) {
   lane = group.bulk();
-  if (lane == nullptr) return invalid("a bulk operation on an eager lane: use mcast_send_eager()");
+  if (lane == nullptr) return wrong_lane(group, "a bulk operation");
   if (op == nullptr || op->done == nullptr) return invalid("a bulk operation needs op->done");
   if (data == nullptr && length > 0) return invalid("the buffer is null");
   return MCAST_OK;
 }
 
-inline mcast_status_t bulk_status(Group& group, const Expected<void>& posted) {
+inline mcast_status_t posted_status(Group& group, const Expected<void>& posted) {
   if (posted) return MCAST_INPROGRESS;
   if (posted.error().status == MCAST_ERR_FABRIC) {
     group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, posted.error().text);
@@ -144,7 +153,7 @@ mcast_status_t start_sending(mcast_group_h group, Group::Sending kind, const voi
     if (const auto may_send = g.check_may_send(length, kind); !may_send) {
       return set_last_error(may_send.error());
     }
-    return bulk_status(g, post(g, *lane, buffer));
+    return posted_status(g, post(g, *lane, buffer));
   });
 }
 

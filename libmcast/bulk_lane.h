@@ -102,7 +102,10 @@ class BulkLane final : public Lane {
   static constexpr std::uint32_t kMostParts = 8;
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
-  bool is_refused() const override { return is_refused_; }
+  std::string_view fault() const override {
+    if (!is_refused_) return {};
+    return "the device refused a part of a WRITE: set up again with fresh groups";
+  }
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return device_.max_message(); }
   std::size_t sent_length(std::uint32_t slot) const override {

@@ -40,7 +40,7 @@ mcast_context_attr_t attributes_of(const Context& context) {
 }
 
 mcast_status_t check_eager(Group& group, EagerLane* lane) {
-  if (lane == nullptr) return invalid("an eager send on a bulk lane: use mcast_send()");
+  if (lane == nullptr) return wrong_lane(group, "an eager send");
   if (const auto may_send = group.check_may_send(lane->max_message(), Group::Sending::kEager);
       !may_send) {
     return set_last_error(may_send.error());
@@ -298,6 +298,6 @@ mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcas
       return status;
     }
     if (g.state() == MCAST_GROUP_FAILED) return set_last_error(g.status(), g.reason());
-    return bulk_status(g, lane->receive(memory, op));
+    return posted_status(g, lane->receive(memory, op));
   });
 }

@@ -136,7 +136,10 @@ class FakeGroup : public testing::Test {
     m.header.epoch = kEpoch;
     m.header.mcst_id = kId;
     m.header.instance = kInstance;
-    if (type == wire::MrpType::kRegister) m.add(own_name());
+    if (type == wire::MrpType::kRegister) {
+      m.add(own_name());
+      m.reduction = reduction_;
+    }
     if (type == wire::MrpType::kConnect) m.path.emplace();
     return m;
   }
@@ -232,6 +235,7 @@ class FakeGroup : public testing::Test {
   std::vector<Received> received_;
   mcast_status_t answer_ = MCAST_OK;
 
+  std::optional<wire::MrpReduction> reduction_;  // in REGISTER
   fake::Device& device_ = fake::Device::fresh();
   mcast_context_h context_ = nullptr;
   mcast_group_h group_ = nullptr;

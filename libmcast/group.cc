@@ -2,11 +2,22 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "libmcast/context.h"
 #include "wire/clock.h"
 
 namespace cepheus::mcast {
+namespace {
+
+std::optional<wire::MrpReduction> reduction_of(const GroupConfig& config, const Device& device) {
+  if (config.reduction_window == 0) return std::nullopt;
+  const auto unit = std::min<std::uint32_t>(device.path_mtu(), wire::MrpReduction::kMostUnit);
+  return wire::MrpReduction{wire::MrpReduction::kGather, static_cast<std::uint16_t>(unit),
+                            config.reduction_window};
+}
+
+}  // namespace
 
 Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std::uint32_t number,
                                                const GroupConfig& config) {
@@ -14,6 +25,7 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
   const auto announced = std::min<std::uint32_t>(depths.send, wire::Announcement::kMostUnderWay);
   if (config.per_request) depths.send += announced;
   if (config.lane == MCAST_LANE_BULK) depths.send += BulkLane::kMostParts;
+  if (config.reduction_window > 0) depths = {config.reduction_window, config.reduction_window};
   auto pair = QueuePair::create(facilities.device, facilities.queues, depths);
   if (!pair) return tl::unexpected(pair.error());
   if (config.sender_group && wire::is_sender_group(wire::Qpn((*pair)->number()))) {
@@ -32,6 +44,13 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
       group->bulk_->set_announcements(std::move(*memory));
       group->regions_.announce();
     }
+    return group;
+  }
+  if (const auto& reduction = group->engine_.group().settings().reduction) {
+    auto lane = ReductionLane::create(facilities.device, group->engine_.work(), *group->pair_,
+                                      facilities.eager_budget, number, *reduction);
+    if (!lane) return tl::unexpected(lane.error());
+    group->reduction_ = std::move(*lane);
     return group;
   }
   auto eager =
@@ -57,15 +76,20 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
                     static_cast<std::uint32_t>(std::random_device()())},
            .path_mtu = static_cast<std::uint16_t>(facilities.device.path_mtu()),
            .is_sender_group = config.sender_group,
+           .reduction = reduction_of(config, facilities.device),
            .sender_time_limit = facilities.sender_time_limit,
            .receiver_time_limit = facilities.receiver_time_limit,
            .nic_window = facilities.nic_window,
-           .can_receive = config.lane == MCAST_LANE_BULK || config.recv_cb != nullptr}),
+           .can_receive = config.lane != MCAST_LANE_EAGER || config.recv_cb != nullptr}),
       regions_(facilities.device, engine_.regions(), config.same_key),
       pair_(std::move(pair)) {}
 
-Lane& Group::lane() { return bulk_ ? static_cast<Lane&>(*bulk_) : *eager_; }
-const Lane& Group::lane() const { return bulk_ ? static_cast<const Lane&>(*bulk_) : *eager_; }
+const Lane& Group::lane() const {
+  if (bulk_) return *bulk_;
+  if (reduction_) return *reduction_;
+  return *eager_;
+}
+Lane& Group::lane() { return const_cast<Lane&>(std::as_const(*this).lane()); }
 
 mcast_group_attr_t Group::attributes() const {
   mcast_group_attr_t out MCAST_GROUP_ATTR_INIT;
@@ -111,6 +135,9 @@ wire::Instant Group::deadline() const {
 // --- Memory that others may write to.
 
 Expected<void> Group::check_may_publish() const {
+  if (reduction_) {
+    return mcast::fail(MCAST_ERR_INVALID, "a reduction group has no regions: use a bulk lane");
+  }
   if (auto stands = engine_.group().check_not_failed(); !stands) return stands;
   return engine_.role().check_may_publish();
 }
@@ -182,6 +209,7 @@ void Group::perform(const GroupAction& action) {
 void Group::connect(const RemoteEnd& remote) {
   if (is_closing_) return;  // it leaves, and nobody needs to learn of a failure
   was_connected_ = true;
+  if (reduction_) reduction_->begin(engine_.role().epoch());
   const auto call = [this, remote] { return pair_->connect(remote, timers_); };
   const auto then = [this](const Expected<void>& outcome) {
     handle(&GroupEngine::connected, wire::monotonic_now(), outcome);
@@ -337,9 +365,8 @@ void Group::complete(const ibv_wc& wc, Events& out) {
   }
   const std::size_t before = out.size();
   lane().on_completion(ended, status(), out);
-  if (lane().is_refused()) {
-    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
-         "the device refused a part of a WRITE: set up again with fresh groups");
+  if (const auto fault = lane().fault(); !fault.empty()) {
+    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, std::string(fault));
   }
   for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
 }

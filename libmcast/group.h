@@ -14,6 +14,7 @@
 #include "libmcast/eager_lane.h"
 #include "libmcast/engine/group_engine.h"
 #include "libmcast/published_regions.h"
+#include "libmcast/reduction_lane.h"
 
 namespace cepheus::mcast {
 
@@ -23,10 +24,11 @@ struct GroupConfig {
   mcast_lane_t lane = MCAST_LANE_EAGER;
   std::size_t max_eager = 8192;
   QueueDepths depths{64, 64};
-  bool same_key = false;      // of bulk lanes
-  bool per_request = false;   // of bulk lanes
-  bool sender_group = false;  // of bulk lanes
-  wire::Qpn virtual_qpn;      // of sender groups, for the member that leads; 0: it never leads
+  std::uint16_t reduction_window = 0;  // units; 0: on other lanes
+  bool same_key = false;               // of bulk lanes
+  bool per_request = false;            // of bulk lanes
+  bool sender_group = false;           // of bulk lanes
+  wire::Qpn virtual_qpn;  // of sender groups, for the member that leads; 0: it never leads
   mrp::LostMember lost_member = mrp::LostMember::kEvicted;
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;
@@ -111,6 +113,7 @@ class Group final {
   // --- Data.
   EagerLane* eager() { return eager_.get(); }
   BulkLane* bulk() { return bulk_.get(); }
+  ReductionLane* reduction() { return reduction_.get(); }
   Lane& lane();
   const Lane& lane() const;
   // OK while this member may send `length` bytes. AGAIN: its PSNs have to be synchronised first,
@@ -173,10 +176,10 @@ class Group final {
   int calls_ = 0;  // of the device, under way
   GroupEngine engine_;
   GroupOutput output_;
-  // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
-  // goes first.
+  // Receives point into a lane's slab and may be written until the pair is gone: the pair goes first.
   std::unique_ptr<EagerLane> eager_;
   std::unique_ptr<BulkLane> bulk_;
+  std::unique_ptr<ReductionLane> reduction_;
   PublishedRegions regions_;
   std::unique_ptr<QueuePair> pair_;
 };

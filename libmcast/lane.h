@@ -1,4 +1,4 @@
-// A group's lane and its use of the queue pair: eager or bulk, one of the two for the group's life.
+// A group's lane and its use of the queue pair: eager, bulk or reductions, one for the group's life.
 //
 // Under the context's state lock. A lane makes no callback, but notes an event. The callback comes
 // later, with no lock held.
@@ -7,6 +7,7 @@
 #include <mcast/mcast.h>
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "libmcast/engine/posted_work.h"
@@ -40,7 +41,7 @@ struct WorkId {
 
 // A callback to be made.
 struct Event {
-  mcast_op_t* op = nullptr;  // bulk: done(op, status, length, imm)
+  mcast_op_t* op = nullptr;  // bulk, reductions: done(op, status, length, imm)
   Group* group = nullptr;    // eager: the receive callback with `slot`'s data
   std::uint32_t slot = 0;
   mcast_status_t status = MCAST_OK;
@@ -61,8 +62,8 @@ class Lane {
   // A work request of this lane has completed. `failed`: the status of its operation unless it
   // succeeded.
   virtual void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
-  // The device has refused a work request that follows a completed one.
-  virtual bool is_refused() const { return false; }
+  // Why the group can't go on after a completion; empty: it can.
+  virtual std::string_view fault() const { return {}; }
   // The queue pair is gone: ends all operations that are outstanding. Eager lanes have none.
   virtual void cancel(mcast_status_t, Events&) {}
   virtual std::size_t max_message() const = 0;

@@ -7,8 +7,10 @@
 // milliseconds.
 #include "libmcast/parameters.h"
 
+#include <mcast/reduce.h>
 #include <mcast/senders.h>
 
+#include <bit>
 #include <cstdlib>
 
 #include "controller/virtual_qpns.h"
@@ -19,6 +21,7 @@ namespace cepheus::mcast {
 namespace {
 
 constexpr unsigned kMaxDepth = 16384;
+constexpr unsigned kUsualReductionWindow = 64;
 constexpr std::uint32_t kMostOutage = 30'000;  // ms
 
 static_assert(MCAST_CHOSEN_QPN_FIRST == mrp::kChosenQpns.first);
@@ -120,6 +123,21 @@ Expected<void> check_sender_group(const mcast_group_params_t& p) {
   return {};
 }
 
+// 0 on other lanes.
+Expected<std::uint16_t> reduction_window_of(const mcast_group_params_t& p) {
+  if (p.lane != MCAST_LANE_REDUCTION) {
+    if (p.reduction_window == 0) return std::uint16_t{0};
+    return fail(MCAST_ERR_INVALID, "reduction_window: only of reduction lanes");
+  }
+  const unsigned window = p.reduction_window != 0 ? p.reduction_window : kUsualReductionWindow;
+  if (!std::has_single_bit(window) || window < MCAST_REDUCTION_PACKETS ||
+      window > wire::MrpReduction::kMostWindow) {
+    return fail(MCAST_ERR_INVALID, "reduction_window " + std::to_string(window) +
+                                       ": use a power of two from 8 to 256");
+  }
+  return static_cast<std::uint16_t>(window);
+}
+
 }  // namespace
 
 Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device) {
@@ -127,8 +145,9 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
   if (!read_params) return tl::unexpected(read_params.error());
   const mcast_group_params_t& p = *read_params;
   GroupConfig config;
-  if (p.lane != MCAST_LANE_EAGER && p.lane != MCAST_LANE_BULK) {
-    return fail(MCAST_ERR_INVALID, "lane: use MCAST_LANE_EAGER or MCAST_LANE_BULK");
+  if (p.lane != MCAST_LANE_EAGER && p.lane != MCAST_LANE_BULK && p.lane != MCAST_LANE_REDUCTION) {
+    return fail(MCAST_ERR_INVALID,
+                "lane: use MCAST_LANE_EAGER, MCAST_LANE_BULK or MCAST_LANE_REDUCTION");
   }
   config.lane = p.lane;
   if (p.max_eager != 0) config.max_eager = p.max_eager;
@@ -150,6 +169,9 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
     return fail(MCAST_ERR_INVALID, "per_request: of bulk lanes, and without same_key");
   }
   if (const auto checked = check_sender_group(p); !checked) return tl::unexpected(checked.error());
+  const auto window = reduction_window_of(p);
+  if (!window) return tl::unexpected(window.error());
+  config.reduction_window = *window;
   if (p.lost_member != MCAST_LOST_MEMBER_EVICTED && p.lost_member != MCAST_LOST_MEMBER_ENDS_GROUP) {
     return fail(MCAST_ERR_INVALID,
                 "lost_member: use MCAST_LOST_MEMBER_EVICTED or MCAST_LOST_MEMBER_ENDS_GROUP");

@@ -15,6 +15,7 @@
 // No I/O: the owner posts, copies and completes what this object returns. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <deque>
@@ -49,6 +50,10 @@ class ReductionUnits {
 
   std::uint16_t window() const { return window_; }
   std::uint16_t unit_bytes() const { return unit_; }
+  // All contributions of an operation may follow at once: it waits for no result, and no slot.
+  bool may_send_at_once(std::uint64_t bytes) const {
+    return end_ + units_of(bytes) <= std::min(sends_done_ + window_, receives_);
+  }
   // Begins an operation behind all others. All members begin the same ones in the same order.
   void start(Operation operation, wire::ReductionOp op, std::uint64_t bytes);
   // Operations without all their results.

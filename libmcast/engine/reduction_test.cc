@@ -97,6 +97,22 @@ TEST_F(ReductionUnitsTest, WaitForTheirSlotsSend) {
   EXPECT_EQ(send(), 1);
 }
 
+TEST_F(ReductionUnitsTest, SendAtOnceWhatTheirSlotsHold) {
+  EXPECT_FALSE(units_.may_send_at_once(8)) << "no receive is posted";
+  post_receives();
+  EXPECT_TRUE(units_.may_send_at_once(32));
+  EXPECT_FALSE(units_.may_send_at_once(33)) << "five units";
+  units_.start(1, ReductionOp::kOr, 32);
+  send();
+  EXPECT_FALSE(units_.may_send_at_once(0));
+  ASSERT_TRUE(result(0, 8));
+  post_receives();
+  EXPECT_FALSE(units_.may_send_at_once(8)) << "its slot is being sent";
+  units_.on_send_done();
+  EXPECT_TRUE(units_.may_send_at_once(8));
+  EXPECT_FALSE(units_.may_send_at_once(9));
+}
+
 TEST_F(ReductionUnitsTest, CompleteOperationsInTheirOrder) {
   post_receives();
   units_.start(1, ReductionOp::kOr, 9);

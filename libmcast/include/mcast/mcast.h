@@ -2,7 +2,8 @@
  *
  * A context is one device port. A group has one RC queue pair per member; the remote end of each is
  * virtual. A group has one lane: EAGER takes small messages, copied into buffers that are always
- * posted and handed to a callback; BULK sends from the user's buffer into posted buffers.
+ * posted and handed to a callback; BULK sends from the user's buffer into posted buffers; REDUCTION
+ * combines contributions of all members.
  *
  * Set-up: every member calls mcast_group_create() and mcast_group_member(). The application brings
  * the names to one member, the leader, which calls mcast_group_lead(). Every member then calls
@@ -25,7 +26,7 @@
  * mcast_last_error() has the text of the calling thread's last error.
  *
  * More: <mcast/query.h> attributes, <mcast/wait.h> sleeping, <mcast/recovery.h> failed groups,
- * <mcast/write.h> WRITE into members' memory, <mcast/senders.h> groups with one fixed sender,
+ * <mcast/reduce.h> reductions, <mcast/write.h> WRITE into members' memory, <mcast/senders.h> groups with one fixed sender,
  * <mcast/verbs.h> verbs beside groups.
  */
 #ifndef MCAST_MCAST_H
@@ -115,7 +116,11 @@ MCAST_API unsigned mcast_progress(mcast_context_h context);
 
 /* ---- groups ---- */
 
-typedef enum mcast_lane { MCAST_LANE_EAGER = 0, MCAST_LANE_BULK = 1 } mcast_lane_t;
+typedef enum mcast_lane {
+  MCAST_LANE_EAGER = 0,
+  MCAST_LANE_BULK = 1,
+  MCAST_LANE_REDUCTION = 2, /* <mcast/reduce.h> */
+} mcast_lane_t;
 
 /* A member's name, in network byte order: send it unchanged to the leader only. */
 typedef struct mcast_member {
@@ -152,11 +157,15 @@ typedef struct mcast_group_params {
   int sender_group;                /* BULK, alike on all members: <mcast/senders.h> */
   uint32_t virtual_qpn;            /* of the leader of a sender group: <mcast/senders.h> */
   mcast_lost_member_t lost_member; /* the leader's counts */
+  /* REDUCTION, alike on all members: packets that a member may have under way. A power of two from 8
+   * to 256; 0: 64. A member keeps twice as many of its path MTU, within max_eager_memory, and so does
+   * each switch on the way, within its reduction_memory. */
+  unsigned reduction_window;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT                                                      \
   {                                                                                  \
     sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, \
-        MCAST_LOST_MEMBER_EVICTED                                                    \
+        MCAST_LOST_MEMBER_EVICTED, 0                                                 \
   }
 
 MCAST_API mcast_status_t mcast_group_create(mcast_context_h context,
@@ -202,7 +211,7 @@ MCAST_API mcast_status_t mcast_mem_register(mcast_context_h context, void* addre
                                             mcast_mem_h* out);
 MCAST_API void mcast_mem_deregister(mcast_mem_h mem);
 
-/* A bulk operation in flight, in the caller's memory: leave it alone until done() has run, once. */
+/* A bulk operation or reduction in flight, in the caller's memory: leave it alone until done() has run, once. */
 typedef struct mcast_op mcast_op_t;
 struct mcast_op {
   void (*done)(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm);

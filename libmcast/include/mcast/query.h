@@ -58,10 +58,11 @@ typedef struct mcast_group_attr {
   uint16_t epoch;   /* of mcst_id */
   uint32_t members; /* leader: members without the evicted ones; others: 0 */
   int is_leader;
-  size_t max_message; /* bytes: max_eager, or the largest of device, path MTU and window. A NIC
-                       * that limits its packets by itself is not limited by the window. */
+  /* Bytes. EAGER: max_eager. BULK: as device, path MTU and window allow; a NIC that limits its
+   * packets by itself is not limited by the window. REDUCTION: of a result. */
+  size_t max_message;
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
-  unsigned sends_outstanding; /* not yet acknowledged by every member */
+  unsigned sends_outstanding; /* not yet acknowledged by every member; REDUCTION: by the switch */
   unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */
   /* Packets that may be under way, as the slowest queue on the way takes them; 0: no limit is known.
    * Sends beyond it are refused (MCAST_ERR_AGAIN). It changes while the group is active. */
@@ -80,7 +81,8 @@ typedef struct mcast_group_attr {
   }
 
 MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);
-/* Sends of this member that not every member has acknowledged yet, eager and bulk. */
+/* Sends of this member that not every member has acknowledged yet, eager and bulk. Of a reduction:
+ * packets that its switch has not acknowledged, which says nothing about other members. */
 MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
 
 #ifdef __cplusplus

@@ -1,0 +1,56 @@
+/* libmcast: reductions. Every member contributes, and the switches bring the result to all members
+ * (docs/protocol.md, "Reductions").
+ *
+ * A group of its own serves them: mcast_group_params_t::lane is MCAST_LANE_REDUCTION, and
+ * reduction_window is alike on all members. Such a group fails on all members if one is lost, even
+ * without mcast_group_params_t::lost_member. A switch that can't serve it refuses its registration
+ * (MCAST_ERR_REJECTED, with the reason).
+ *
+ * All members start the same operations with the same lengths in the same order. Otherwise the group
+ * fails on all members (MCAST_ERR_FABRIC); the leader's reason names two members and their lengths.
+ * Several operations may be under way. They end in the order of their start.
+ *
+ * Starting an operation copies the contribution. The result's memory must stay until done() has run,
+ * once: with MCAST_OK and the result's length, when the whole result is there, or with the group's
+ * failure. Then the result's bytes are undefined. A result shows that all members have started the
+ * operation. It may be the same memory as the contribution. A late member holds the others' results
+ * up, for hours if need be.
+ *
+ * An operation can't be cancelled alone, because others may have its contribution:
+ * mcast_group_destroy() and mcast_group_stop() end all of them.
+ *
+ * The calls return MCAST_INPROGRESS, or an error, after which done() does not run:
+ *
+ *     MCAST_ERR_AGAIN     reduction_window packets of this member are under way, or as many as a
+ *                         queue on the way takes: repeat after mcast_progress()
+ *     MCAST_ERR_INVALID   a wrong argument, or a result longer than max_message (<mcast/query.h>),
+ *                         which is MCAST_REDUCTION_PACKETS times path_mtu
+ *     others              the group has failed
+ */
+#ifndef MCAST_REDUCE_H
+#define MCAST_REDUCE_H
+
+#include <mcast/mcast.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Packets of an operation's result at most. */
+#define MCAST_REDUCTION_PACKETS 8
+
+/* Brings the members' blocks together: `block` has `block_length` bytes, which are at `offset` of
+ * all members' results. `result` has `length` bytes. Where blocks overlap, the result is their
+ * bitwise OR; bytes of no block are 0. Blocks may differ in length, and a member may have none. */
+MCAST_API mcast_status_t mcast_gather(mcast_group_h group, const void* block, size_t block_length,
+                                      size_t offset, void* result, size_t length, mcast_op_t* op);
+/* The bitwise OR of all members' contributions, of `length` bytes each. */
+MCAST_API mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, void* result,
+                                      size_t length, mcast_op_t* op);
+/* Without bytes: done() runs once all members have called this. */
+MCAST_API mcast_status_t mcast_barrier(mcast_group_h group, mcast_op_t* op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,242 @@
+// Reductions through the C API, over the fake device: slots, bounds, results, failures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mcast/recovery.h>
+#include <mcast/reduce.h>
+#include <mcast/write.h>
+
+#include <string>
+
+#include "libmcast/fake_group.h"
+#include "wire/reduction.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr unsigned kWindow = 8;
+constexpr std::size_t kMtu = 1024;  // the fake device's
+
+class ReductionLaneOverFake : public FakeGroup {
+ protected:
+  ReductionLaneOverFake() {
+    reduction_ = {wire::MrpReduction::kGather, kMtu, kWindow};
+    make(params());
+  }
+  ~ReductionLaneOverFake() override { drop(); }
+  static mcast_group_params_t params() {
+    mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+    params.lane = MCAST_LANE_REDUCTION;
+    params.reduction_window = kWindow;
+    return params;
+  }
+  static std::uint32_t imm(std::uint16_t unit, wire::ReductionOp op = wire::ReductionOp::kOr) {
+    return wire::ReductionImm{static_cast<std::uint8_t>(op), 0, kEpoch, unit}.value();
+  }
+  std::string sent(std::size_t index) {
+    const fake::Posted& posted = pair().sends.at(index);
+    return {static_cast<const char*>(posted.address), posted.length};
+  }
+  void deliver(std::uint16_t unit, const std::string& data) {
+    device_.deliver(pair(), data, imm(unit));
+    progress();
+  }
+
+  // As long as the group.
+  Op op_, ops_[kWindow + 1];
+  char results_[kWindow + 1] = {};
+  std::string data_;
+};
+
+TEST_F(ReductionLaneOverFake, PostsItsReceivesBeforeItContributes) {
+  EXPECT_EQ(pair().receives.size(), kWindow);
+  EXPECT_EQ(pair().receives.front().length, kMtu);
+  EXPECT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, &op_), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("not active yet"));
+  become_active();
+  EXPECT_EQ(attr().lane, MCAST_LANE_REDUCTION);
+  EXPECT_EQ(attr().max_message, 8 * kMtu);
+}
+
+TEST_F(ReductionLaneOverFake, SendsItsBlockAmongZerosAndTakesAllBlocks) {
+  become_active();
+  ASSERT_EQ(mcast_gather(group_, "own", 3, 4, buffer_, 9, &op_), MCAST_INPROGRESS);
+  ASSERT_EQ(pair().sends.size(), 1u);
+  EXPECT_EQ(sent(0), std::string("\0\0\0\0own\0\0", 9));
+  EXPECT_EQ(pair().sends.front().imm, imm(0));
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(op_.calls, 0) << "the switch has it, and perhaps no member";
+  deliver(0, "leftownri");
+  EXPECT_EQ(op_.calls, 1);
+  EXPECT_EQ(op_.status, MCAST_OK);
+  EXPECT_EQ(op_.length, 9u);
+  EXPECT_EQ(std::string(buffer_, 9), "leftownri");
+  EXPECT_EQ(pair().receives.size(), kWindow);
+  EXPECT_EQ(attr().messages_sent, 1u);
+  EXPECT_EQ(attr().bytes_received, 9u);
+}
+
+TEST_F(ReductionLaneOverFake, MayHaveItsResultWhereItsContributionWas) {
+  become_active(0, 256);
+  data_.assign(600, 'a');
+  ASSERT_EQ(mcast_reduce(group_, data_.data(), data_.data(), data_.size(), &op_), MCAST_INPROGRESS);
+  deliver(0, std::string(256, 'b'));
+  ASSERT_EQ(pair().sends.size(), 3u);
+  EXPECT_EQ(sent(0), std::string(256, 'a')) << "a slot keeps it until the group has the result";
+  EXPECT_EQ(sent(2), std::string(88, 'a'));
+  deliver(1, std::string(256, 'b'));
+  EXPECT_EQ(op_.calls, 0);
+  deliver(2, std::string(88, 'b'));
+  EXPECT_EQ(op_.status, MCAST_OK);
+  EXPECT_EQ(data_, std::string(600, 'b'));
+}
+
+TEST_F(ReductionLaneOverFake, DividesABlockAmongPackets) {
+  become_active(0, 256);
+  data_.assign(600, '?');
+  ASSERT_EQ(mcast_gather(group_, std::string(300, 'x').data(), 300, 250, data_.data(), 600, &op_),
+            MCAST_INPROGRESS);
+  EXPECT_EQ(sent(0), std::string(250, '\0') + std::string(6, 'x'));
+  EXPECT_EQ(sent(1), std::string(256, 'x'));
+  EXPECT_EQ(sent(2), std::string(38, 'x') + std::string(50, '\0'));
+}
+
+TEST_F(ReductionLaneOverFake, OfABarrierIsOnePacketWithoutBytes) {
+  become_active();
+  ASSERT_EQ(mcast_barrier(group_, &op_), MCAST_INPROGRESS);
+  EXPECT_EQ(pair().sends.front().length, 0u);
+  EXPECT_EQ(pair().sends.front().imm, imm(0, wire::ReductionOp::kNone));
+  device_.deliver(pair(), "", imm(0, wire::ReductionOp::kNone));
+  progress();
+  EXPECT_EQ(op_.status, MCAST_OK);
+}
+
+TEST_F(ReductionLaneOverFake, HasAsManyPacketsUnderWayAsItsWindow) {
+  become_active();
+  for (unsigned i = 0; i < kWindow; ++i) {
+    ASSERT_EQ(mcast_reduce(group_, "x", &results_[i], 1, &ops_[i]), MCAST_INPROGRESS);
+  }
+  EXPECT_EQ(mcast_reduce(group_, "x", results_, 1, &ops_[kWindow]), MCAST_ERR_AGAIN);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_progress()"));
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(mcast_barrier(group_, &ops_[kWindow]), MCAST_ERR_AGAIN) << "custody is no credit";
+  deliver(0, "y");
+  EXPECT_EQ(ops_[0].status, MCAST_OK);
+  EXPECT_EQ(results_[0], 'y');
+  EXPECT_EQ(mcast_barrier(group_, &ops_[kWindow]), MCAST_INPROGRESS);
+  deliver(1, "z");
+  EXPECT_EQ(ops_[1].status, MCAST_OK);
+  EXPECT_EQ(ops_[2].calls, 0);
+  EXPECT_EQ(mcast_barrier(group_, &ops_[0]), MCAST_ERR_AGAIN) << "its slot is being sent";
+}
+
+TEST_F(ReductionLaneOverFake, RefusesWhatItDoesNotServeAndNamesTheLimit) {
+  become_active();
+  data_.assign(8 * kMtu + 1, 'a');
+  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), data_.size(), &op_),
+            MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a result of 8193 bytes: at most 8192"));
+  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), 8 * kMtu, &op_), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_gather(group_, "x", 2, 7, buffer_, 8, &op_), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("inside of the result"));
+  EXPECT_EQ(mcast_gather(group_, "x", 1, SIZE_MAX, buffer_, 8, &op_), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_gather(group_, nullptr, 1, 0, buffer_, 8, &op_), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_reduce(group_, "x", nullptr, 1, &op_), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_barrier(group_, nullptr), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_send_eager(group_, "x", 1, 0), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("an eager send on a reduction lane"));
+  EXPECT_EQ(mcast_send(group_, "x", 1, nullptr, 0, &op_), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_region_publish(group_, 1, buffer_, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("has no regions"));
+  EXPECT_EQ(op_.calls, 0);
+}
+
+TEST_F(FakeGroup, ReductionsNeedTheirLane) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op op;
+  EXPECT_EQ(mcast_barrier(group_, &op), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a reduction on a bulk lane"));
+}
+
+TEST_F(FakeGroup, ReductionWindowsAreChecked) {
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.reduction_window = 64;
+  EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("only of reduction lanes"));
+  params.lane = MCAST_LANE_REDUCTION;
+  for (const unsigned window : {4u, 100u, 512u}) {
+    params.reduction_window = window;
+    EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID) << window;
+    EXPECT_THAT(mcast_last_error(), HasSubstr("a power of two from 8 to 256"));
+  }
+}
+
+TEST_F(FakeGroup, ReductionSlotsAreBounded) {
+  open({.time_limit_ms = 0, .max_eager_memory = 1000});
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = MCAST_LANE_REDUCTION;
+  EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_NO_MEMORY);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("raise max_eager_memory"));
+}
+
+TEST_F(ReductionLaneOverFake, FailsWithAResultThatItDoesNotWaitFor) {
+  become_active();
+  ASSERT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, &op_), MCAST_INPROGRESS);
+  deliver(0, "1234567");
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  EXPECT_THAT(attr().reason, HasSubstr("the members have called different reductions"));
+  progress();
+  EXPECT_EQ(op_.calls, 1);
+  EXPECT_EQ(op_.status, MCAST_ERR_FABRIC);
+  EXPECT_EQ(std::string(buffer_, 8), std::string(8, '\0')) << "a wrong result was handed over";
+}
+
+TEST_F(ReductionLaneOverFake, EndsEachOperationOnceInOrderIfItsGroupFails) {
+  become_active();
+  ASSERT_EQ(mcast_reduce(group_, "x", buffer_, 1, &ops_[0]), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_barrier(group_, &ops_[1]), MCAST_INPROGRESS);
+  device_.deliver(pair(), "y", imm(0));  // it had come before
+  mcast_group_stop(group_, "told to");
+  progress();
+  EXPECT_EQ(ops_[0].status, MCAST_OK);
+  EXPECT_EQ(buffer_[0], 'y');
+  EXPECT_EQ(ops_[1].calls, 1);
+  EXPECT_EQ(ops_[1].status, MCAST_ERR_FABRIC);
+  EXPECT_EQ(mcast_barrier(group_, &ops_[1]), MCAST_ERR_FABRIC);
+  EXPECT_EQ(ops_[1].calls, 1);
+}
+
+TEST_F(ReductionLaneOverFake, EndsItsOperationsWhenItsGroupIsDestroyed) {
+  become_active();
+  ASSERT_EQ(mcast_barrier(group_, &op_), MCAST_INPROGRESS);
+  drop();
+  EXPECT_EQ(op_.calls, 1);
+  EXPECT_EQ(op_.status, MCAST_ERR_CANCELED);
+}
+
+TEST_F(ReductionLaneOverFake, FailsIfTheDeviceRefusesAContribution) {
+  become_active();
+  ASSERT_EQ(mcast_barrier(group_, &ops_[0]), MCAST_INPROGRESS);
+  device_.refuse_sends = true;
+  EXPECT_EQ(mcast_barrier(group_, &ops_[1]), MCAST_ERR_FABRIC);
+  progress();
+  EXPECT_EQ(ops_[0].status, MCAST_ERR_FABRIC);
+  EXPECT_EQ(ops_[1].calls, 0) << "the call returned the error";
+}
+
+TEST_F(ReductionLaneOverFake, RegistersItsKindAsALeader) {
+  lead();
+  EXPECT_EQ(registered().reduction,
+            (wire::MrpReduction{wire::MrpReduction::kGather, kMtu, kWindow}));
+  EXPECT_NE(registered().header.flags & wire::MrpHeader::kLossEnds, 0);
+  reject(wire::MrpReject::kNoMemory);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
+  EXPECT_THAT(attr().reason, HasSubstr("raise reduction_memory"));
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
