@@ -61,9 +61,11 @@ json Member::open(const json& c) {
 json Member::create(const json& c) {
   Group& g = groups_[c.at("group")];
   g.is_eager = c.at("lane") == "eager";
+  const bool reduces = c.at("lane") == "reduction";
   g.keep = c.value("keep", false);
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
-  params.lane = g.is_eager ? MCAST_LANE_EAGER : MCAST_LANE_BULK;
+  params.lane = g.is_eager ? MCAST_LANE_EAGER : reduces ? MCAST_LANE_REDUCTION : MCAST_LANE_BULK;
+  params.reduction_window = c.value("reduction_window", 0u);
   params.max_eager = c.value("max_eager", std::size_t{0});
   params.recv_depth = c.value("recv_depth", 0u);
   params.send_depth = c.value("send_depth", 0u);
@@ -324,6 +326,7 @@ json Member::run(const json& c) {
   if (what == "await_regions") return await_regions(g);
   if (what == "start_write") return start_write(g, c);
   if (what == "holds") return holds(g, c);
+  if (what == "gather") return gather(g, c);
   if (what == "expect") return expect(g, c);
   if (what == "await_failure") return await_failure(g);
   if (what == "release") return release(g);

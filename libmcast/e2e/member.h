@@ -1,5 +1,6 @@
 // An application of <mcast/mcast.h> that executes commands, and calls mcast_progress() in between.
-// member.cc has the commands for groups and messages, member_writes.cc those for WRITEs.
+// member.cc has the commands for groups and messages, member_writes.cc those for WRITEs,
+// member_reductions.cc those for reductions.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -101,6 +102,7 @@ class Member {
   json await_regions(Group& g);
   json start_write(Group& g, const json& c);
   json holds(Group& g, const json& c);
+  json gather(Group& g, const json& c);
   json release(Group& g);
   json close_while_another_opens(Group& g);
   json fork_and_use();

@@ -1,0 +1,113 @@
+#include <mcast/reduce.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "libmcast/e2e/member.h"
+#include "libmcast/e2e/pattern.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+struct Reduction {
+  mcast_op_t op{};
+  std::vector<std::uint8_t> result;
+  std::optional<mcast_status_t> status;
+  std::uint64_t round = 0;
+  Clock::time_point begun, ended;
+};
+
+void on_reduced(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t) {
+  const std::lock_guard lock(callback_mutex);
+  auto& reduction = *static_cast<Reduction*>(op->user);
+  if (reduction.status) std::abort();  // exactly once
+  if (status == MCAST_OK && length != reduction.result.size()) std::abort();
+  reduction.status = status;
+  reduction.ended = Clock::now();
+}
+
+std::vector<std::uint8_t> block_of(const json& c, std::uint64_t round, std::size_t member) {
+  return pattern(c.at("seed").get<std::uint64_t>() + 1000 * round + member, c.at("size"));
+}
+
+// All members' blocks, one after the other.
+bool is_right(const json& c, const Reduction& reduction) {
+  auto at = reduction.result.begin();
+  for (std::size_t i = 0; i < c.at("members").get<std::size_t>(); ++i) {
+    const auto block = block_of(c, reduction.round, i);
+    if (!std::equal(block.begin(), block.end(), at)) return false;
+    at += static_cast<std::ptrdiff_t>(block.size());
+  }
+  return true;
+}
+
+}  // namespace
+
+// Brings "members" blocks of "size" bytes together, "rounds" times, with up to "under_way"
+// operations. Of size 0 it is a barrier. In odd rounds the block is in the result's memory. Ends
+// with the first error.
+json Member::gather(Group& g, const json& c) {
+  const std::size_t index = c.at("index"), size = c.at("size"), members = c.at("members");
+  const std::uint64_t rounds = c.at("rounds");
+  const auto most = c.value("under_way", std::size_t{1});
+  std::deque<std::unique_ptr<Reduction>> open;
+  std::vector<double> times;
+  std::uint64_t begun = 0, right = 0, wrong = 0;
+  mcast_status_t failure = MCAST_OK;
+  std::string text;
+  const auto start = [&] {
+    auto next = std::make_unique<Reduction>();
+    next->round = begun;
+    next->result.assign(size * members, 0xEE);
+    next->op = {on_reduced, next.get()};
+    auto block = block_of(c, begun, index);
+    const bool in_place = begun % 2 == 1;
+    std::uint8_t* const own = in_place ? next->result.data() + index * size : block.data();
+    if (in_place) std::copy(block.begin(), block.end(), own);
+    next->begun = Clock::now();
+    const mcast_status_t status =
+        size == 0 ? mcast_barrier(g.handle, &next->op)
+                  : mcast_gather(g.handle, own, size, index * size, next->result.data(),
+                                 next->result.size(), &next->op);
+    if (status == MCAST_ERR_AGAIN) return false;
+    if (status == MCAST_INPROGRESS) {
+      open.push_back(std::move(next));
+      ++begun;
+      return true;
+    }
+    failure = status;
+    text = mcast_last_error();
+    return false;
+  };
+  while (failure == MCAST_OK && (begun < rounds || !open.empty())) {
+    while (begun < rounds && open.size() < most && start()) {
+    }
+    if (open.empty()) continue;
+    if (!wait([&] { return open.front()->status.has_value(); })) break;
+    const auto done = std::move(open.front());
+    open.pop_front();
+    if (*done->status != MCAST_OK) {
+      failure = *done->status;
+    } else {
+      ++(is_right(c, *done) ? right : wrong);
+      times.push_back(std::chrono::duration<double, std::micro>(done->ended - done->begun).count());
+    }
+  }
+  // The operations own their memory until they end.
+  if (!wait([&] {
+        return std::ranges::all_of(open, [](const auto& each) { return each->status.has_value(); });
+      })) {
+    std::abort();
+  }
+  std::ranges::sort(times);
+  return {{"status", failure},
+          {"text", text},
+          {"right", right},
+          {"wrong", wrong},
+          {"median_us", times.empty() ? 0 : times[times.size() / 2]}};
+}
+
+}  // namespace cepheus::mcast::e2e

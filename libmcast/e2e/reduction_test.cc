@@ -1,0 +1,220 @@
+// Reductions among real processes: every member's block reaches every member, or all get an error.
+#include <gmock/gmock.h>
+
+#include <iostream>
+
+#include "libmcast/e2e/team.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+const json kReduction = {{"group", "r"}, {"lane", "reduction"}};
+
+struct Rounds {
+  std::size_t size = 0;  // of a block
+  int count = 0;
+  int under_way = 1;
+};
+
+// All begin; the answers by receive().
+void start(Team& team, const Rounds& rounds, const std::vector<int>& who) {
+  for (const int i : who) {
+    team[i].send({{"do", "gather"},
+                  {"group", "r"},
+                  {"seed", 7},
+                  {"index", i},
+                  {"members", team.size()},
+                  {"size", rounds.size},
+                  {"rounds", rounds.count},
+                  {"under_way", rounds.under_way}});
+  }
+}
+
+std::vector<int> all(const Team& team) {
+  std::vector<int> who;
+  for (int i = 0; i < team.size(); ++i) who.push_back(i);
+  return who;
+}
+
+void gather(Team& team, const Rounds& rounds) {
+  start(team, rounds, all(team));
+  for (int i = 0; i < team.size(); ++i) {
+    const json reply = team[i].receive();
+    EXPECT_EQ(reply.value("right", -1), rounds.count) << "member " << i << ": " << reply;
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+    if (i == 0) {
+      std::cout << rounds.size << " bytes, " << rounds.under_way
+                << " under way: " << reply.value("median_us", 0.0) << " us\n";
+    }
+  }
+}
+
+// Two members at each of two switches.
+constexpr const char* kTwoSwitches = R"(
+[link]
+loss = 0.005
+[[switch]]
+name = "s0"
+[[switch]]
+name = "s1"
+[[host]]
+name = "h0"
+address = "10.0.0.1"
+switch = "s0"
+[[host]]
+name = "h1"
+address = "10.0.0.2"
+switch = "s1"
+[[host]]
+name = "h2"
+address = "10.0.0.3"
+switch = "s0"
+[[host]]
+name = "h3"
+address = "10.0.0.4"
+switch = "s1"
+[[trunk]]
+between = ["s0", "s1"]
+)";
+
+TEST(Reduction, BringsAllBlocksToAllMembers) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  team.form(kReduction, 1);
+  gather(team, {0, 50});
+  gather(team, {8, 200});
+  gather(team, {8, 200, 16});
+  gather(team, {2500, 50, 4});  // a block in two packets
+  gather(team, {8192, 20, 8});  // the longest: eight packets
+}
+
+TEST(Reduction, SurvivesLossOnEveryLink) {
+  const Fabric fabric = Fabric::lossy(kHosts, 0.01);
+  Team team(fabric, kHosts);
+  team.form(kReduction);
+  gather(team, {0, 50, 8});
+  gather(team, {3000, 100, 4});
+  EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
+}
+
+TEST(Reduction, CrossesTwoSwitchesThatLosePackets) {
+  const Fabric fabric = Fabric::of_text(kTwoSwitches);
+  Team team(fabric, kHosts);
+  team.form(kReduction, 3);
+  gather(team, {8, 100});
+  gather(team, {3000, 100, 4});
+  EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
+}
+
+// The rounds of `who` end with an error, and none with a wrong result.
+void expect_errors(Team& team, const std::vector<int>& who) {
+  for (const int i : who) {
+    const json reply = team[i].receive();
+    EXPECT_LT(reply.value("status", 100), 0) << "member " << i << ": " << reply;
+    EXPECT_EQ(reply.value("wrong", -1), 0) << reply;
+  }
+}
+
+std::string reason(Team& team, int member) {
+  return team[member].send_request({{"do", "await_failure"}, {"group", "r"}}).value("text", "");
+}
+
+template <typename Done>
+void wait_until(Done done) {
+  const auto limit = std::chrono::steady_clock::now() + 30s;
+  while (!done() && std::chrono::steady_clock::now() < limit) {
+  }
+  EXPECT_TRUE(done());
+}
+
+// By all switches, for hosts and by themselves.
+std::uint64_t counted(const Fabric& fabric, const char* counter) {
+  std::uint64_t sum = 0;
+  const auto add = [&](const json& of) {
+    sum += of.at("counters").value(counter, std::uint64_t{0});
+  };
+  const json status = fabric.status();
+  for (const json& one : status.at("switches")) {
+    add(one);
+    for (const json& port : one.at("ports")) add(port);
+  }
+  return sum;
+}
+
+TEST(Reduction, EndsForAllIfAMemberDies) {
+  const Fabric fabric = Fabric::of_text(kTwoSwitches);
+  Team team(fabric, kHosts);
+  team.form(kReduction);
+  start(team, {8, 1'000'000, 8}, all(team));
+  wait_until([&] { return counted(fabric, "reduction_units") > 100; });
+  team[3].kill();
+  expect_errors(team, {0, 1, 2});
+  EXPECT_THAT(reason(team, 0), HasSubstr("10.0.0.4"));
+}
+
+TEST(Reduction, EndsForAllIfAMemberLeaves) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kReduction, 1);
+  team[2].send_request({{"do", "destroy"}, {"group", "r"}});
+  start(team, {8, 1}, {0, 1});
+  expect_errors(team, {0, 1});
+  EXPECT_THAT(reason(team, 1), HasSubstr("10.0.0.3"));
+}
+
+TEST(Reduction, EndsForAllIfAMemberIsStopped) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kReduction);
+  start(team, {8, 1}, {0, 1});
+  team[2].send_request({{"do", "stop"}, {"group", "r"}});
+  expect_errors(team, {0, 1});
+}
+
+TEST(Reduction, EndsForAllIfMembersReduceDifferentThings) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kReduction);
+  start(team, {8, 1}, {0, 1});
+  start(team, {16, 1}, {2});
+  expect_errors(team, {0, 1, 2});
+  EXPECT_THAT(reason(team, 0), HasSubstr("can't reduce"));
+  EXPECT_THAT(reason(team, 2), HasSubstr("different reductions"));
+}
+
+TEST(Reduction, EndsForAllIfTheFabricIsGone) {
+  Fabric fabric = Fabric::of(2);
+  Team team(fabric, 2);
+  team.form(kReduction);
+  start(team, {8, 1'000'000, 8}, {0, 1});
+  wait_until([&] { return counted(fabric, "reduction_units") > 100; });
+  fabric.kill();
+  expect_errors(team, {0, 1});
+}
+
+TEST(Reduction, WaitsForALateMember) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kReduction);
+  start(team, {8, 1}, {0, 2});
+  wait_until([&] { return counted(fabric, "reduction_probes") >= 2; });
+  start(team, {8, 1}, {1});
+  for (const int i : all(team)) EXPECT_EQ(team[i].receive().value("right", -1), 1);
+}
+
+TEST(Reduction, IsRefusedByASwitchWithoutMemory) {
+  const Fabric fabric =
+      Fabric::lossy(2, 0, "[[switch]]\nname = \"s0\"\nreduction_memory = \"64KiB\"\n");
+  Team team(fabric, 2);
+  const json names = team.create(kReduction);
+  ASSERT_EQ(team.lead(0, "r", names).value("status", -100), MCAST_OK);
+  for (const json& reply : team.await_outcome("r")) {
+    EXPECT_EQ(reply.value("status", -100), MCAST_ERR_REJECTED) << reply;
+    EXPECT_THAT(reply.value("text", ""), HasSubstr("memory"));
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::mcast::e2e
