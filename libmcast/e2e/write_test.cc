@@ -279,6 +279,10 @@ TEST(EagerMessages, AreWhatTheExampleShows) {
   run_example(CEPHEUS_EXAMPLES "group", Fabric::of(3), 3);
 }
 
+TEST(Reductions, AreWhatTheExampleShows) {
+  run_example(CEPHEUS_EXAMPLES "reduce", Fabric::of(4), 4);
+}
+
 TEST(MulticastWrite, IsWhatTheExampleShows) {
   run_example(CEPHEUS_EXAMPLES "write", Fabric::of(3), 3);
 }

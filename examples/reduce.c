@@ -1,0 +1,71 @@
+/* A sum over all processes. Each gathers the numbers of all, and adds them in the order of ranks: so
+ * the sum has the same bits everywhere, also of floating-point numbers.
+ *
+ *     reduce RANK RANKS DIRECTORY [DEVICE]
+ *
+ * on each of RANKS hosts. The directory is shared: members leave their names there.
+ */
+#include <mcast/reduce.h>
+
+#include "examples/meeting.h"
+
+enum { kRounds = 100, kUnderWay = 4 };
+
+typedef struct {
+  operation_t operation;
+  double numbers[kMostRanks];
+} gather_t;
+
+static double number_of(int rank, int round) { return 0.1 * (rank + 1) + round; }
+
+/* Starts to gather a number of each rank. The library copies ours before the call returns. */
+static void start(gather_t* one, mcast_group_h group, int rank, int ranks, int round) {
+  const double own = number_of(rank, round);
+  one->operation = begun();
+  mcast_status_t status;
+  while ((status = mcast_gather(group, &own, sizeof own, (size_t)rank * sizeof own, one->numbers,
+                                (size_t)ranks * sizeof own, &one->operation.op)) ==
+         MCAST_ERR_AGAIN) {
+    mcast_progress(context);
+  }
+  check(status, "mcast_gather");
+}
+
+/* The sum of a round that has ended. Each rank can work the numbers out, so a wrong one is noticed. */
+static double sum_of(const gather_t* one, int ranks, int round) {
+  double sum = 0;
+  for (int i = 0; i < ranks; ++i) {
+    if (one->numbers[i] != number_of(i, round)) exit(1);
+    sum += one->numbers[i];
+  }
+  return sum;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 4 || argc > 5) return 2;
+  const int rank = atoi(argv[1]), ranks = atoi(argv[2]);
+  const char* directory = argv[3];
+  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
+
+  open_context(argv[4]);
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = MCAST_LANE_REDUCTION;
+  mcast_group_h group;
+  check(mcast_group_create(context, &params, &group), "mcast_group_create");
+  set_up(group, rank, ranks, directory);
+
+  static gather_t gathers[kUnderWay];
+  double sum = 0;
+  for (int i = 0; i < kRounds + kUnderWay; ++i) {
+    gather_t* const one = &gathers[i % kUnderWay];
+    if (i >= kUnderWay) {
+      wait_for(&one->operation);
+      sum = sum_of(one, ranks, i - kUnderWay);
+    }
+    if (i < kRounds) start(one, group, rank, ranks, i);
+  }
+  printf("rank %d: the last sum is %.17g\n", rank, sum);
+  finish(group, rank, ranks, directory);
+  mcast_context_destroy(context);
+  return 0;
+}
