@@ -84,6 +84,15 @@ void fields(auto& archive, Of<fabric::WriteRefusal> auto& refusal) {
   archive("count", refusal.count);
 }
 
+void fields(auto& archive, Of<fabric::ReductionView> auto& reduction) {
+  archive("unit", reduction.unit);
+  archive("window", reduction.window);
+  archive("is_root", reduction.is_root);
+  archive("newest", reduction.newest);
+  archive("complete", reduction.complete);
+  archive("results", reduction.results);
+}
+
 void fields(auto& archive, Of<fabric::GroupView> auto& group) {
   archive("id", group.id);
   archive("epoch", group.epoch);
@@ -95,6 +104,7 @@ void fields(auto& archive, Of<fabric::GroupView> auto& group) {
   archive("path_mtu", group.path_mtu);
   archive("mtu_limit", group.mtu_limit);
   archive("write_refused", group.refused);
+  archive("reduction", group.reduction);
   archive("start", group.start);
   archive("base", group.base);
   archive("sent", group.sent);

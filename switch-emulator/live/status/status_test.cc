@@ -161,6 +161,20 @@ TEST(StatusText, ShowsAnotherWriteModeThanTheUsualOne) {
   EXPECT_THAT(text, HasSubstr("of 64 bytes, more than was announced for h1\n"));
 }
 
+TEST(StatusText, ShowsTheUnitsOfAReductionAndItsLateMembers) {
+  FabricStatus status = one_switch();
+  fabric::GroupView& view = status.switches[0].groups[0];
+  view.paths[0].is_source = false;
+  view.reduction = {1024, 64, true, 9, 7, 7};
+  const auto back = status_from_json(nlohmann::json::parse(to_json(status).dump()));
+  ASSERT_TRUE(back);
+  const std::string text = to_text(*back, View::kGroups, false);
+  EXPECT_THAT(text, HasSubstr("; leader h0, waiting for h2 (12 packets)\n"));
+  EXPECT_THAT(text, HasSubstr("  Reduction: 7 units with results, 2 under way of 64 at most. Units "
+                              "of up to 1024 bytes\n"));
+  EXPECT_THAT(text, HasSubstr("12  member\n"));
+}
+
 TEST(StatusText, ShowsTheFeedbackThatReachesTheSource) {
   FabricStatus status = one_switch();
   fabric::GroupView& view = status.switches[0].groups[0];

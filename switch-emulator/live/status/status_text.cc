@@ -102,8 +102,9 @@ std::string name_text(const HostNames& hosts, wire::Ipv4 address) {
   return address.is_unset() ? "none yet" : printable(hosts.of(address));
 }
 
-std::string waiting_text(const WaitedFor& late, bool colour) {
-  if (late.names.empty()) return styled("all have acknowledged", Style::kGood, colour);
+// `all`: if no member is waited for.
+std::string waiting_text(const WaitedFor& late, const char* all, bool colour) {
+  if (late.names.empty()) return styled(all, Style::kGood, colour);
   return styled(
       "waiting for " + first_few(late.names) + " (" + count_of(late.packets, "packet") + ")",
       Style::kAlarm, colour);
@@ -112,8 +113,10 @@ std::string waiting_text(const WaitedFor& late, bool colour) {
 // "source h0; waiting for h2 (12 packets); h1 waits for its turn"
 std::string situation_text(const FabricStatus& status, const fabric::GroupView& group,
                            const HostNames& hosts, bool colour) {
+  const WaitedFor late = waited_for(status, group.id);
+  if (group.reduction) return waiting_text(late, "all have contributed", colour);
   std::string text = "source " + name_text(hosts, group.source) + "; " +
-                     waiting_text(waited_for(status, group.id), colour);
+                     waiting_text(late, "all have acknowledged", colour);
   const wire::Ipv4 next = next_source(status, group.id);
   if (!next.is_unset()) text += "; " + name_text(hosts, next) + " waits for its turn";
   return text;
@@ -148,7 +151,7 @@ class GroupTree {
     }
     for (const fabric::PathView* path : shown) {
       const bool last = path == shown.back();
-      add_path(*path, indent + (last ? "└─ " : "├─ "));
+      add_path(*path, group->reduction ? "member" : "receiver", indent + (last ? "└─ " : "├─ "));
       if (path->is_host) continue;
       for (const SwitchStatus& next : status_.switches) {
         if (next.name != neighbour_name(path->name) || visited_.contains(next.name)) continue;
@@ -167,8 +170,9 @@ class GroupTree {
     return texts.empty() ? "" : ", " + first_few(texts);
   }
 
-  void add_path(const fabric::PathView& path, const std::string& branch) {
-    std::string role = path.is_source ? "source" : path.is_host ? "receiver" : "switch";
+  // `host`: the role of one that is not the source.
+  void add_path(const fabric::PathView& path, const char* host, const std::string& branch) {
+    std::string role = path.is_source ? "source" : path.is_host ? host : "switch";
     if (path.towards_leader) role += path.is_host ? ", leader" : ", towards the leader";
     if (path.is_worst) role += ", worst path";
     role += regions_text(path.regions);
@@ -258,6 +262,14 @@ std::string held_nak_text(const fabric::GroupView& group) {
          " waits until all have what is before it";
 }
 
+// "Reduction: 7 units with their results, 2 under way of 64 at most. Units of up to 1024 bytes"
+std::string reduction_text(const fabric::ReductionView& reduction) {
+  return "Reduction: " + count_of(reduction.results, "unit") + " with results, " +
+         std::to_string(reduction.newest - reduction.results) + " under way of " +
+         std::to_string(reduction.window) + " at most. Units of up to " +
+         std::to_string(reduction.unit) + " bytes";
+}
+
 std::string group_text(const FabricStatus& status, const SwitchStatus& root,
                        const fabric::GroupView& group, const HostNames& hosts, bool colour) {
   std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
@@ -275,6 +287,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           ", and " + count_of(group.beside_bytes, "byte") + " beside it";
   text += ". CNPs: " + group.cnp_policy;
   text += (group.write_mode == "regions" ? "" : ". WRITEs: " + group.write_mode) + "\n";
+  if (group.reduction) text += "  " + reduction_text(*group.reduction) + "\n";
   text += "  " + window_text(status, group.id) + mtu_text(status, group) + "\n";
   text += refusals_text(status, group.id, hosts, colour);
   return text + GroupTree(status, group.id).to_text(root, colour);
