@@ -107,6 +107,7 @@ json Member::gather(Group& g, const json& c) {
           {"text", text},
           {"right", right},
           {"wrong", wrong},
+          {"least_us", times.empty() ? 0 : times.front()},
           {"median_us", times.empty() ? 0 : times[times.size() / 2]}};
 }
 

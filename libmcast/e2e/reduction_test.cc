@@ -45,8 +45,9 @@ void gather(Team& team, const Rounds& rounds) {
     EXPECT_EQ(reply.value("right", -1), rounds.count) << "member " << i << ": " << reply;
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
     if (i == 0) {
-      std::cout << rounds.size << " bytes, " << rounds.under_way
-                << " under way: " << reply.value("median_us", 0.0) << " us\n";
+      std::cout << rounds.size << " bytes, " << rounds.under_way << " under way: median "
+                << reply.value("median_us", 0.0) << " us, least " << reply.value("least_us", 0.0)
+                << " us\n";
     }
   }
 }
