@@ -9,7 +9,7 @@
 
 #include "examples/meeting.h"
 
-enum { kRounds = 100, kUnderWay = 4 };
+enum { kRounds = 1000, kUnderWay = 4 };
 
 typedef struct {
   operation_t operation;

@@ -31,5 +31,7 @@ Made flood_with_repeats(const Scenario& scenario);
 Made flood_with_probes(const Scenario& scenario);
 // Data to a group without its members' consent; the victim is one of them.
 Made flood_own_group(const Scenario& scenario);
+// Contributions, good and bad ones, to a reduction group of its own.
+Made flood_own_reduction(const Scenario& scenario);
 
 }  // namespace cepheus::hostile

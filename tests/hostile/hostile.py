@@ -32,8 +32,8 @@ HONEST = 4
 # The attack of each of the two hostile hosts.
 ATTACKS = {
     **{name: (name, "rest") for name in (
-        "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "arp", "mrp-garbage", "register",
-        "register-again", "probe", "descriptors", "indices", "doorbell", "control", "connect")},
+        "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "own-reduction", "arp",
+        "mrp-garbage", "register", "register-again", "probe", "descriptors", "indices", "doorbell", "control", "connect")},
     "accomplice": ("unicast-4k", "at-friend"),
     "collusion": ("at-friend", "at-friend"),
     "words": ("words", "at-friend"),
@@ -49,6 +49,7 @@ SIGNS = {
     "spoofed": {"drop_spoofed_source": 100},
     "unknown-group": {"drop_unknown_group": 100},
     "own-group": {"drop_not_active": 100, "data_taken": 100},
+    "own-reduction": {"reduction_taken": 100},
     "mrp-garbage": {"drop_malformed": 100},
     "register": {"drop_mrp_rate": 100, "mrp_register": 100},
     "register-again": {"mrp_register": 100},

@@ -57,6 +57,7 @@ constexpr NamedAttack kAttacks[] = {
     {"register-again", flood_with_repeats},
     {"probe", flood_with_probes},
     {"own-group", flood_own_group},
+    {"own-reduction", flood_own_reduction},
     {"descriptors", send_nonsense},
     {"indices", corrupt_indices},
     {"words", corrupt_words},

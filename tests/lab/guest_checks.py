@@ -79,6 +79,14 @@ class KernelHosts(Lab):
                 self.assertEqual([code for code, _ in results], [0] * len(devices), results)
                 self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
 
+    def test_a_thousand_sums(self):
+        for devices in ([f"rxe{i}" for i in range(HOSTS)], MIXED):
+            with self.subTest(devices), Switch() as switch:
+                switch.set_links(KERNEL_HOSTS, loss=LOSS)
+                results = switch.group_program([BUILD / "examples/reduce"], devices)
+                self.assertEqual([code for code, _ in results], [0] * len(devices), results)
+                self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
+
     def test_one_sender_writes_and_sends_to_three_receivers(self):
         with Switch() as switch:
             switch.set_links(KERNEL_HOSTS, loss=LOSS)
