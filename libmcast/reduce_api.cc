@@ -1,4 +1,5 @@
-// <mcast/reduce.h>.
+// <mcast/reduce.h>: checks arguments and the group, and starts the operation. A gather is the bitwise
+// OR of contributions that are zeros but for their own blocks, and a barrier one without bytes.
 #include <mcast/reduce.h>
 
 #include "libmcast/api.h"

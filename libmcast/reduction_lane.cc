@@ -1,3 +1,7 @@
+// start() copies a contribution into its units' slots and posts them at once. Each result is copied
+// to the oldest operation, and its slot is posted again for the unit a window later. The first
+// flushed receive ends all operations: results come in order, so none follows. A result that nobody
+// waits for ends the group (fault()), and from then on nothing is copied out.
 #include "libmcast/reduction_lane.h"
 
 #include <arpa/inet.h>

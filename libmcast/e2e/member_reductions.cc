@@ -1,3 +1,6 @@
+// Gathers of blocks that all members can work out, several under way. Each result is compared with
+// all blocks. Rounds take turns: a block of the program's, a block in the result's memory, and a
+// whole contribution in the result's memory.
 #include <mcast/reduce.h>
 
 #include <algorithm>
@@ -29,8 +32,14 @@ void on_reduced(mcast_op_t* op, mcast_status_t status, std::size_t length, std::
   reduction.ended = Clock::now();
 }
 
+// Of each block in this round.
+std::size_t size_of(const json& c, std::uint64_t round) {
+  const std::size_t most = c.at("size");
+  return c.value("mixed", false) ? (round * 2'654'435'761u >> 7) % (most + 1) : most;
+}
+
 std::vector<std::uint8_t> block_of(const json& c, std::uint64_t round, std::size_t member) {
-  return pattern(c.at("seed").get<std::uint64_t>() + 1000 * round + member, c.at("size"));
+  return pattern(c.at("seed").get<std::uint64_t>() + 1000 * round + member, size_of(c, round));
 }
 
 // All members' blocks, one after the other.
@@ -44,13 +53,30 @@ bool is_right(const json& c, const Reduction& reduction) {
   return true;
 }
 
+mcast_status_t begin(mcast_group_h group, const json& c, Reduction& one) {
+  const std::size_t size = size_of(c, one.round), index = c.at("index");
+  const auto block = block_of(c, one.round, index);
+  one.op = {on_reduced, &one};
+  one.begun = Clock::now();
+  std::uint8_t* const result = one.result.data();
+  if (size == 0) return mcast_barrier(group, &one.op);
+  if (one.round % 3 == 0) {
+    return mcast_gather(group, block.data(), size, index * size, result, one.result.size(),
+                        &one.op);
+  }
+  std::ranges::fill(one.result, one.round % 3 == 1 ? 0 : 0xEE);
+  std::ranges::copy(block, result + index * size);
+  if (one.round % 3 == 1) return mcast_reduce(group, result, result, one.result.size(), &one.op);
+  return mcast_gather(group, result + index * size, size, index * size, result, one.result.size(),
+                      &one.op);
+}
+
 }  // namespace
 
 // Brings "members" blocks of "size" bytes together, "rounds" times, with up to "under_way"
-// operations. Of size 0 it is a barrier. In odd rounds the block is in the result's memory. Ends
-// with the first error.
+// operations; "mixed": blocks of up to that size. Without bytes it is a barrier. Ends with the first
+// error.
 json Member::gather(Group& g, const json& c) {
-  const std::size_t index = c.at("index"), size = c.at("size"), members = c.at("members");
   const std::uint64_t rounds = c.at("rounds");
   const auto most = c.value("under_way", std::size_t{1});
   std::deque<std::unique_ptr<Reduction>> open;
@@ -61,17 +87,8 @@ json Member::gather(Group& g, const json& c) {
   const auto start = [&] {
     auto next = std::make_unique<Reduction>();
     next->round = begun;
-    next->result.assign(size * members, 0xEE);
-    next->op = {on_reduced, next.get()};
-    auto block = block_of(c, begun, index);
-    const bool in_place = begun % 2 == 1;
-    std::uint8_t* const own = in_place ? next->result.data() + index * size : block.data();
-    if (in_place) std::copy(block.begin(), block.end(), own);
-    next->begun = Clock::now();
-    const mcast_status_t status =
-        size == 0 ? mcast_barrier(g.handle, &next->op)
-                  : mcast_gather(g.handle, own, size, index * size, next->result.data(),
-                                 next->result.size(), &next->op);
+    next->result.resize(size_of(c, begun) * c.at("members").get<std::size_t>());
+    const mcast_status_t status = begin(g.handle, c, *next);
     if (status == MCAST_ERR_AGAIN) return false;
     if (status == MCAST_INPROGRESS) {
       open.push_back(std::move(next));

@@ -16,6 +16,7 @@ struct Rounds {
   std::size_t size = 0;  // of a block
   int count = 0;
   int under_way = 1;
+  bool is_mixed = false;  // smaller blocks, too
 };
 
 // All begin; the answers by receive().
@@ -28,7 +29,8 @@ void start(Team& team, const Rounds& rounds, const std::vector<int>& who) {
                   {"members", team.size()},
                   {"size", rounds.size},
                   {"rounds", rounds.count},
-                  {"under_way", rounds.under_way}});
+                  {"under_way", rounds.under_way},
+                  {"mixed", rounds.is_mixed}});
   }
 }
 
@@ -96,7 +98,7 @@ TEST(Reduction, SurvivesLossOnEveryLink) {
   Team team(fabric, kHosts);
   team.form(kReduction);
   gather(team, {0, 50, 8});
-  gather(team, {3000, 100, 4});
+  gather(team, {8192, 200, 8, true});
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
@@ -105,7 +107,7 @@ TEST(Reduction, CrossesTwoSwitchesThatLosePackets) {
   Team team(fabric, kHosts);
   team.form(kReduction, 3);
   gather(team, {8, 100});
-  gather(team, {3000, 100, 4});
+  gather(team, {4096, 200, 4, true});
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
