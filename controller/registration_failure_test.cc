@@ -87,7 +87,7 @@ TEST(Registration, NamesTheRefusingMemberAndTheRemedy) {
       {MrpReject::kTooManyPaths, {member(2)}, "raise max_paths"},
       {MrpReject::kQuota, {}, "free groups or raise max_groups_per_host"},
       {MrpReject::kIncomplete, {}, "create fresh groups"},
-      {MrpReject::kNoMemory, {}, "raise reduction_memory"},
+      {MrpReject::kNoMemory, {}, "lower reduction_window"},
       {MrpReject::kNotServed, {}, "bring leader and switches to the same version"},
       {static_cast<MrpReject>(99), {}, "a reason that this version does not have (99)"},
   };

@@ -44,10 +44,11 @@ bool MemoryBudget::take(std::size_t bytes) {
 Expected<std::unique_ptr<Slab>> Slab::create(const Device& device, MemoryBudget& budget,
                                              std::size_t bytes) {
   if (!budget.take(bytes)) {
-    return fail(MCAST_ERR_NO_MEMORY, "eager buffers of " + std::to_string(bytes) +
+    return fail(MCAST_ERR_NO_MEMORY, "buffers of " + std::to_string(bytes) +
                                          " bytes: " + std::to_string(budget.used()) + " of " +
                                          std::to_string(budget.limit()) +
-                                         " are in use, free groups or raise max_eager_memory");
+                                         " are in use, free groups, lower reduction_window, or "
+                                         "raise max_eager_memory");
   }
   std::unique_ptr<Slab> slab(new Slab(budget, bytes));
   auto pages = OwnPages::create(device, bytes, IBV_ACCESS_LOCAL_WRITE);

@@ -62,17 +62,21 @@ Expected<void> ReductionLane::check_length(std::size_t length) const {
 Expected<void> ReductionLane::start(const Block& block, void* result, std::size_t length,
                                     mcast_op_t* op) {
   if (!units_->may_send_at_once(length)) {
-    return fail(MCAST_ERR_AGAIN, "reduction_window packets are under way: call mcast_progress()");
+    return fail(
+        MCAST_ERR_AGAIN,
+        "its packets don't fit into reduction_window beside those that are under way, or that "
+        "the switch has not acknowledged: call mcast_progress()");
   }
+  operations_.push_back({op, static_cast<std::byte*>(result), length});
   units_->start(0, length == 0 ? wire::ReductionOp::kNone : wire::ReductionOp::kOr, length);
   while (const auto part = units_->next_contribution()) {
     units_->on_contributed();
     if (!send(*part, block)) {
+      operations_.pop_back();
       fault_ = "the device refused a contribution: set up again with fresh groups";
       return fail(MCAST_ERR_FABRIC, fault_);
     }
   }
-  operations_.push_back({op, static_cast<std::byte*>(result), length});
   ++traffic_.messages_sent;
   traffic_.bytes_sent += length;
   return {};
@@ -99,13 +103,14 @@ void ReductionLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Event
   if (wc.status != IBV_WC_SUCCESS) {
     if (is_receive) cancel(failed, out);  // results come in order: no further one comes
   } else if (is_receive && fault_.empty()) {
-    take_result(wc, out);
+    take_result(wc, failed, out);
+    if (!fault_.empty()) cancel(MCAST_ERR_FABRIC, out);  // no further receive may come back
   } else if (!is_receive) {
     units_->on_send_done();
   }
 }
 
-void ReductionLane::take_result(const ibv_wc& wc, Events& out) {
+void ReductionLane::take_result(const ibv_wc& wc, mcast_status_t failed, Events& out) {
   const std::uint32_t slot = WorkId::unpack(wc.wr_id).slot;
   const std::uint32_t imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(wc.imm_data) : 0;
   const auto part = units_->on_result(imm, wc.byte_len);
@@ -127,6 +132,7 @@ void ReductionLane::take_result(const ibv_wc& wc, Events& out) {
     operations_.pop_front();
     out.push_back(std::move(event));
   }
+  if (failed != MCAST_OK) return;  // not all devices flush what is posted from now on
   if (!post_receive(slot, receive_buffer(slot))) {
     fault_ = "the device refused a receive: set up again with fresh groups";
     return;

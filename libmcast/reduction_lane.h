@@ -67,7 +67,7 @@ class ReductionLane final : public Lane {
     return {result_slot(slot), reduction_.unit, slab_->lkey()};
   }
   bool send(const ReductionUnits::Part& part, const Block& block);
-  void take_result(const ibv_wc& wc, Events& out);
+  void take_result(const ibv_wc& wc, mcast_status_t failed, Events& out);
 
   const wire::MrpReduction reduction_;  // its unit: a slot's size
   const std::unique_ptr<Slab> slab_;

@@ -210,6 +210,22 @@ TEST_F(ReductionLaneOverFake, EndsEachOperationOnceInOrderIfItsGroupFails) {
   EXPECT_EQ(ops_[1].calls, 1);
 }
 
+// All its receives have come back, so none is left that a failed queue pair could flush.
+TEST_F(ReductionLaneOverFake, EndsItsOperationsIfTheDeviceRefusesEachReceive) {
+  become_active();
+  device_.receives_left = 0;
+  for (std::uint32_t i = 0; i < kWindow; ++i) {
+    ASSERT_EQ(mcast_reduce(group_, "x", buffer_ + i, 1, &ops_[i]), MCAST_INPROGRESS);
+    device_.deliver(pair(), "y", imm(i));
+  }
+  progress();
+  EXPECT_EQ(ops_[0].status, MCAST_OK);
+  for (std::uint32_t i = 1; i < kWindow; ++i) {
+    EXPECT_EQ(ops_[i].calls, 1) << i;
+    EXPECT_EQ(ops_[i].status, MCAST_ERR_FABRIC) << i;
+  }
+}
+
 TEST_F(ReductionLaneOverFake, EndsItsOperationsWhenItsGroupIsDestroyed) {
   become_active();
   ASSERT_EQ(mcast_barrier(group_, &op_), MCAST_INPROGRESS);
@@ -235,7 +251,7 @@ TEST_F(ReductionLaneOverFake, RegistersItsKindAsALeader) {
   EXPECT_NE(registered().header.flags & wire::MrpHeader::kLossEnds, 0);
   reject(wire::MrpReject::kNoMemory);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
-  EXPECT_THAT(attr().reason, HasSubstr("raise reduction_memory"));
+  EXPECT_THAT(attr().reason, HasSubstr("lower reduction_window"));
 }
 
 }  // namespace

@@ -102,7 +102,10 @@ json Member::gather(Group& g, const json& c) {
   while (failure == MCAST_OK && (begun < rounds || !open.empty())) {
     while (begun < rounds && open.size() < most && start()) {
     }
-    if (open.empty()) continue;
+    if (open.empty()) {
+      progress();
+      continue;
+    }
     if (!wait([&] { return open.front()->status.has_value(); })) break;
     const auto done = std::move(open.front());
     open.pop_front();

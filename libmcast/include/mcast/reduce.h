@@ -6,13 +6,14 @@
  * without mcast_group_params_t::lost_member. A switch that can't serve it refuses its registration
  * (MCAST_ERR_REJECTED, with the reason).
  *
- * All members start the same operations with the same lengths in the same order. Otherwise the group
- * fails on all members (MCAST_ERR_FABRIC); the leader's reason names two members and their lengths.
- * Several operations may be under way. They end in the order of their start.
+ * All members start the same operations with the same lengths in the same order. If their packets
+ * differ, the group fails on all members (MCAST_ERR_FABRIC); the leader's reason names two members
+ * and their lengths. Operations that are cut into the same packets are not told apart. Several operations may be under way. They end in the order of their start.
  *
  * Starting an operation copies the contribution. The result's memory must stay until done() has run,
  * once: with MCAST_OK and the result's length, when the whole result is there, or with the group's
- * failure. Then the result's bytes are undefined. A result shows that all members have started the
+ * failure. Then the result's bytes are undefined. When a group fails, an operation may have ended
+ * with MCAST_OK on some members, and with the failure on others. A result shows that all members have started the
  * operation. It may be the same memory as the contribution. A late member holds the others' results
  * up, for hours if need be.
  *
@@ -21,9 +22,10 @@
  *
  * The calls return MCAST_INPROGRESS, or an error, after which done() does not run:
  *
- *     MCAST_ERR_AGAIN     reduction_window packets of this member are under way, or as many as a
- *                         queue on the way takes: repeat after mcast_progress()
- *     MCAST_ERR_INVALID   a wrong argument, or a result longer than max_message (<mcast/query.h>),
+ *     MCAST_ERR_AGAIN     its packets don't fit into reduction_window, or into a queue on the way,
+ *                         beside this member's packets that are under way, or that its switch has
+ *                         not acknowledged: repeat after mcast_progress()
+ *     MCAST_ERR_INVALID   a wrong argument, a group that is not active yet, or a result longer than max_message (<mcast/query.h>),
  *                         which is MCAST_REDUCTION_PACKETS times path_mtu
  *     others              the group has failed
  */

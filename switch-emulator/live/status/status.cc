@@ -77,7 +77,7 @@ const SwitchStatus* tree_root(const FabricStatus& status, wire::McstId id) {
   for (const SwitchStatus& one : status.switches) {
     const fabric::GroupView* group = view_of(one, id);
     if (group == nullptr) continue;
-    if (source_is_here(*group)) return &one;
+    if (source_is_here(*group) || (group->reduction && group->reduction->is_root)) return &one;
     if (any == nullptr) any = &one;
   }
   return any;

@@ -131,6 +131,17 @@ TEST(WaitedFor, FollowsATrunkToTheHostBehindIt) {
   EXPECT_EQ(late.packets, 20u);
 }
 
+// No member is a reduction's source; its tree begins at its root.
+TEST(WaitedFor, IsTheMemberThatAReductionsRootWaitsFor) {
+  FabricStatus status = two_switches(20, 12);
+  for (SwitchStatus& one : status.switches) {
+    for (fabric::PathView& path : one.groups[0].paths) path.is_source = false;
+    one.groups[0].reduction.emplace().is_root = one.name == "s0";
+  }
+  status.switches[0].groups[0].paths[2].lag = 0;
+  EXPECT_THAT(waited_for(status, kGroup).names, ElementsAre("s1#2"));
+}
+
 TEST(WaitedFor, IsTheTrunkIfNoHostBehindItIsLate) {
   EXPECT_THAT(waited_for(two_switches(20, 0), kGroup).names, ElementsAre("s1#2"));
 }
