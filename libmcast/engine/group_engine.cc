@@ -64,7 +64,6 @@ Expected<void> GroupEngine::lead(wire::Instant now, mrp::RegistrationConfig conf
   if (auto started = role->start(now, members, out); !started) return started;
   role_ = std::move(role);
   group_.take_part();
-  group_.regions().begin(now, out.messages.back().header, group_.member());
   return {};
 }
 

@@ -129,6 +129,19 @@ TEST_F(TwoMembers, WaitUntilTheLeadersRegionsAreInForce) {
   EXPECT_EQ(leader_.group().status(), MCAST_OK);
 }
 
+// A switch that restarts meanwhile, and gets a repeated REGISTER, would not know the regions.
+TEST_F(TwoMembers, PublishOnceAllSwitchesHaveTheirTable) {
+  for (Member* const each : {&leader_, &member_}) {
+    each->engine.regions().add(now_, {7, 0x77, 0x1000, 64});
+  }
+  lead();
+  EXPECT_FALSE(leader_.engine.regions().take_due(now_));
+  EXPECT_FALSE(member_.engine.regions().take_due(now_));
+  deliver();
+  EXPECT_TRUE(leader_.engine.regions().take_due(now_));
+  EXPECT_TRUE(member_.engine.regions().take_due(now_));
+}
+
 TEST_F(TwoMembers, FailNamingThePartOfTheLeaderThatWasNotReadyInTime) {
   for (const bool connects : {false, true}) {
     Member leader(0), member(1);

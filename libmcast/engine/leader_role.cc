@@ -23,6 +23,7 @@ Expected<void> LeaderRole::start(wire::Instant now, std::span<const mrp::MrpMemb
   if (const auto started = registration_->start(now, members, out); !started) {
     return tl::unexpected(failure_of(started.error()));
   }
+  register_ = out.messages.back().header;
   return {};
 }
 
@@ -42,6 +43,9 @@ void LeaderRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
 
 void LeaderRole::on_connected(wire::Instant now, bool ok, GroupOutput& out) {
   is_connected_ = ok;
+  // All switches have the group's table by now. One that restarts is asked for a new one by REGISTER
+  // alone, and would not know what was published before.
+  if (ok) group_.regions().begin(now, register_, group_.member());
   hold_or_release(now, out);
 }
 

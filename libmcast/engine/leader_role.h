@@ -50,6 +50,7 @@ class LeaderRole final : public AddressedRole {
 
   std::unique_ptr<mrp::Registration> registration_;
   mrp::Membership membership_;                    // refuses other leaders
+  wire::MrpHeader register_;                      // the header of its REGISTER
   bool is_connected_ = false;                     // its queue pair
   wire::Instant alive_at_{}, last_message_at_{};  // as the registration had them at the last look
 };
