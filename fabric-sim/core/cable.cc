@@ -36,7 +36,8 @@ const char* name_of(LinkDrop drop) {
 }
 
 bool is_whole(const Frame& frame) {
-  return wire::RoceHeaders::parse(frame) && wire::check_icrc(frame);
+  if (wire::RoceHeaders::parse(frame)) return wire::check_icrc(frame);
+  return wire::UdpDatagram::parse(frame).has_value();
 }
 
 }  // namespace
@@ -199,8 +200,9 @@ void Cable::on_event(Instant now, std::uint64_t what) {
 
 // Flips one bit in a copy, because other paths share the payload. Memory trusts a deferred ICRC,
 // but a damaged wire must not, so the ICRC is computed first. False if the result is no frame any
-// more; its buffer is then released. A frame that another cable has damaged stays unchanged:
-// flipping the same bit back would give a packet that no switch has seen.
+// more; its buffer is then released. A frame that another cable has damaged never becomes whole:
+// flipping the same bit back would give a packet that no switch has seen, and UDP's checksum can't
+// see a second flip 16 bits on.
 bool Cable::damage(Frame& frame, std::uint32_t bit) {
   wire::seal_icrc(frame);
   const bool was_whole = is_whole(frame);
