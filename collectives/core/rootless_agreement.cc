@@ -1,0 +1,370 @@
+// How a member gets from a failed group to the next one: it stops, reports its results to member 0,
+// and takes member 0's decision. The states, messages and bounds stand in the header.
+//
+// Only three places decide anything: report() fixes this member's results, decide() picks the
+// member with the most complete calls, and path() says what follows for a call. A member that can't
+// reach another one gives up (end()): it never guesses.
+#include "collectives/core/rootless_agreement.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <utility>
+
+#include "collectives/core/rules.h"
+#include "wire/situation.h"
+
+namespace cepheus::coll {
+
+namespace {
+using RootlessKind = RootlessMessage::Kind;
+}  // namespace
+
+const char* name(RootlessKind kind) {
+  constexpr const char* kNames[] = {"none", "FAILED",  "STATUS", "DECISION", "LACK",
+                                    "GONE", "WAITING", "HAS",    "ENDED"};
+  const auto at = static_cast<std::size_t>(kind);
+  return kNames[at < std::size(kNames) ? at : 0];
+}
+
+RootlessAgreement::RootlessAgreement(int member, int size, std::uint32_t window)
+    : member_(member), size_(size), window_(window) {
+  if (decides()) statuses_.resize(static_cast<std::size_t>(size));
+}
+
+// --- Messages.
+
+RootlessMessage RootlessAgreement::message(RootlessKind kind) const {
+  RootlessMessage m{};
+  m.kind = kind;
+  m.generation = generation_;
+  m.cause = cause_;
+  std::snprintf(m.reason, sizeof m.reason, "%s", reason_.c_str());
+  return m;
+}
+
+void RootlessAgreement::send_to_others(const RootlessMessage& m, int except,
+                                       RootlessOutput& out) const {
+  for (int to = 0; to < size_; ++to)
+    if (to != member_ && to != except) out.sends.push_back({to, m});
+}
+
+void RootlessAgreement::receive(int from, const RootlessMessage& m, RootlessOutput& out) {
+  if (m.generation > generation_) {
+    CEPHEUS_SITUATION("a message of a reducing group that this member has not yet");
+    if (m.kind == RootlessKind::kEnded && stage_ == Stage::kNoGroup) return end(m.reason, out);
+    // WAITING is repeated.
+    if (rules.early_is_kept && m.kind != RootlessKind::kWaiting) early_.push_back({from, m});
+    return;
+  }
+  if (m.generation < generation_) return;  // all members have what that group gave
+  switch (m.kind) {
+    case RootlessKind::kFailed:
+      return take_failed(from, m, out);
+    case RootlessKind::kStatus:
+      return take_status(from, {m.units, m.complete, m.calls}, out);
+    case RootlessKind::kDecision:
+      return take_decision(m, out);
+    case RootlessKind::kLack:
+      return serve(from, m, out);
+    case RootlessKind::kGone:
+      return end("member " + std::to_string(from) + " does not keep unit " +
+                     std::to_string(m.units) + ", which this member lacks",
+                 out);
+    case RootlessKind::kWaiting:
+      if (stage_ != Stage::kWhole || units_ <= m.units) return;
+      out.sends.push_back({from, message(RootlessKind::kHas)});
+      out.sends.back().message.units = m.units;
+      return;
+    case RootlessKind::kHas:
+      return take_has(m, from, out);
+    case RootlessKind::kEnded:
+      return take_ended(m, out);
+  }
+}
+
+// --- The group.
+
+void RootlessAgreement::renew(std::uint64_t call, RootlessOutput& out) {
+  ++generation_;
+  stage_ = Stage::kWhole;
+  calls_ = call;
+  units_ = complete_ = 0;
+  std::ranges::fill(statuses_, std::nullopt);
+  requests_.reset();
+  served_ = 0;
+  forget_requests();
+  for (const Early& each : std::exchange(early_, {})) receive(each.from, each.message, out);
+}
+
+void RootlessAgreement::take_result(bool ends_call, RootlessOutput& out) {
+  ++units_;
+  if (ends_call) {
+    if (stage_ == Stage::kStopping)
+      CEPHEUS_RARE_SITUATION("a reduction is complete while its group stops");
+    ++calls_;
+    complete_ = units_;
+  }
+  forget_requests();
+  if (stage_ == Stage::kCopying && units_ == decided_units_) {
+    stage_ = Stage::kNoGroup;
+    release_if_served(out);
+  }
+}
+
+void RootlessAgreement::stop(Cause cause, const std::string& reason, RootlessOutput& out) {
+  stage_ = Stage::kStopping;
+  cause_ = cause;
+  reason_ = reason;
+  out.stops = true;
+  if (!rules.status_after_drain) report(out);
+}
+
+void RootlessAgreement::fail(Cause cause, const std::string& reason, RootlessOutput& out) {
+  if (stage_ != Stage::kWhole) return;
+  if (is_closed_ && rules.closed_finds_none) {
+    CEPHEUS_RARE_SITUATION("a group fails at a member that has no more reductions");
+    return;
+  }
+  stop(cause, reason, out);
+  if (!decides())
+    out.sends.push_back({0, message(RootlessKind::kFailed)});
+  else if (rules.failure_is_relayed)
+    send_to_others(message(RootlessKind::kFailed), member_, out);
+}
+
+void RootlessAgreement::take_failed(int from, const RootlessMessage& m, RootlessOutput& out) {
+  if (stage_ != Stage::kWhole) {
+    CEPHEUS_SITUATION("two members find the failure of a reducing group");
+    return;
+  }
+  stop(m.cause, m.reason, out);
+  if (decides() && rules.failure_is_relayed)
+    send_to_others(message(RootlessKind::kFailed), from, out);
+}
+
+void RootlessAgreement::drained(RootlessOutput& out) {
+  if (stage_ != Stage::kStopping) return;
+  stage_ = Stage::kStopped;
+  if (rules.status_after_drain) report(out);
+}
+
+// Fixes this member's results.
+void RootlessAgreement::report(RootlessOutput& out) {
+  if (is_ended_) return;
+  if (decides()) return take_status(member_, {units_, complete_, calls_}, out);
+  RootlessMessage status = message(RootlessKind::kStatus);
+  status.units = units_;
+  status.complete = complete_;
+  status.calls = calls_;
+  out.sends.push_back({0, status});
+}
+
+// --- The decision.
+
+void RootlessAgreement::take_status(int from, const Status& status, RootlessOutput& out) {
+  if (is_ended_ || !decides()) return;
+  statuses_[static_cast<std::size_t>(from)] = status;
+  const auto come = std::ranges::count_if(statuses_, [](const auto& each) { return !!each; });
+  const bool is_due = rules.decision_after_all ? come == size_ : come == std::max(1, size_ - 1);
+  if (is_due) decide(out);
+}
+
+void RootlessAgreement::decide(RootlessOutput& out) {
+  Status furthest{};
+  std::uint64_t most_units = 0;
+  for (const auto& each : statuses_) {
+    if (!each) continue;
+    if (each->calls >= furthest.calls) furthest = *each;
+    most_units = std::max(most_units, each->units);
+  }
+  if (!rules.furthest_decides) furthest = *statuses_[0];
+  if (most_units > furthest.complete)
+    CEPHEUS_SITUATION("a group fails after a part of a reduction that is complete nowhere");
+  std::vector<int> holders;
+  for (int i = 0; i < size_; ++i) {
+    const auto& status = statuses_[static_cast<std::size_t>(i)];
+    if (status && status->calls == furthest.calls) holders.push_back(i);
+  }
+  std::vector<int> holder_of(static_cast<std::size_t>(size_), -1);
+  std::vector<std::uint32_t> requests(static_cast<std::size_t>(size_));
+  std::size_t lacking = 0;
+  for (std::size_t i = 0; i < holder_of.size(); ++i) {
+    if (!statuses_[i] || statuses_[i]->units >= furthest.complete) continue;
+    if (statuses_[i]->units + window_ == most_units)
+      CEPHEUS_SITUATION("a member lacks a whole window of results");
+    holder_of[i] = holders[lacking++ % holders.size()];
+    ++requests[static_cast<std::size_t>(holder_of[i])];
+  }
+  if (lacking > 1 && holders.size() > 1)
+    CEPHEUS_RARE_SITUATION("several members serve results that others lack");
+  RootlessMessage decision = message(RootlessKind::kDecision);
+  decision.complete = furthest.complete;
+  decision.calls = furthest.calls;
+  decision.retry_at = furthest.calls + retry_after_;
+  for (int to = size_ - 1; to >= 0; --to) {
+    decision.member = holder_of[static_cast<std::size_t>(to)];
+    decision.requests = requests[static_cast<std::size_t>(to)];
+    if (to != member_) out.sends.push_back({to, decision});
+  }
+  take_decision(decision, out);
+}
+
+void RootlessAgreement::take_decision(const RootlessMessage& decision, RootlessOutput& out) {
+  requests_ = rules.served_before_release ? decision.requests : 0;
+  if (is_ended_) return release_if_served(out);
+  decided_units_ = decision.complete;
+  holder_ = decision.member;
+  retry_at_ = rules.one_retry_call ? decision.retry_at : decision.calls + retry_after_;
+  if (started_ == calls_) CEPHEUS_SITUATION("a member decides on a failure between its reductions");
+  if (holder_ < 0 || !rules.lacking_is_copied) {
+    stage_ = Stage::kNoGroup;
+  } else {
+    CEPHEUS_SITUATION("a member lacks results that another one has");
+    stage_ = Stage::kCopying;
+    RootlessMessage lack = message(RootlessKind::kLack);
+    lack.units = units_;
+    lack.complete = decided_units_;
+    out.sends.push_back({holder_, lack});
+  }
+  release_if_served(out);
+}
+
+// --- Results that other members lack.
+
+std::uint64_t RootlessAgreement::first_kept() const {
+  const std::uint64_t kept = rules.results_are_kept ? window_ : window_ - 1;
+  return units_ - std::min(units_, kept);
+}
+
+void RootlessAgreement::serve(int to, const RootlessMessage& lack, RootlessOutput& out) {
+  if (!requests_) CEPHEUS_RARE_SITUATION("LACK comes before its receiver knows the decision");
+  ++served_;
+  if (lack.units < first_kept() || lack.complete > units_) {
+    out.sends.push_back({to, message(RootlessKind::kGone)});
+    out.sends.back().message.units = lack.units;
+  } else {
+    out.serves.push_back({to, lack.units, lack.complete});
+  }
+  release_if_served(out);
+}
+
+void RootlessAgreement::release_if_served(RootlessOutput& out) {
+  if (requests_ && served_ >= *requests_ && stage_ != Stage::kCopying) out.releases = true;
+}
+
+// --- Results that the fabric has lost.
+
+void RootlessAgreement::forget_requests() {
+  request_at_.reset();
+  request_in_ = kRequest;
+  request_again_in_ = kRequestAgain;
+  requested_since_ = false;
+  answers_ = 0;
+  requested_at_once_ = 1;
+}
+
+void RootlessAgreement::watch(Time now, RootlessOutput& out) {
+  if (stage_ != Stage::kWhole || calls_ >= started_ || !rules.lost_is_found) return;
+  if (!request_at_) request_at_ = now + request_in_;
+  if (now < *request_at_) return;
+  request_at_ = now + request_again_in_;
+  request_again_in_ = std::min(2 * request_again_in_, kRequestSeldom);
+  requested_since_ = true;
+  request(out);
+}
+
+// Member 0 may wait, too. It requests from ever more members at a time, because only some may have
+// the result.
+void RootlessAgreement::request(RootlessOutput& out) {
+  RootlessMessage waiting = message(RootlessKind::kWaiting);
+  waiting.units = units_;
+  if (!decides()) return out.sends.push_back({0, waiting});
+  for (int i = 0; i < std::min(requested_at_once_, size_ - 1); ++i) {
+    out.sends.push_back({next_requested_, waiting});
+    next_requested_ = next_requested_ % (size_ - 1) + 1;
+  }
+  if (answers_ == 0) requested_at_once_ = std::min(2 * requested_at_once_, kMostRequested);
+}
+
+void RootlessAgreement::take_has(const RootlessMessage& m, int from, RootlessOutput& out) {
+  if (stage_ != Stage::kWhole || m.units != units_) {
+    CEPHEUS_SITUATION("HAS comes after its result");
+    return;
+  }
+  if (!std::exchange(requested_since_, false) && rules.second_answer) return;
+  if (++answers_ < 2 && rules.second_answer) {
+    request_at_.reset();
+    request_in_ = request_again_in_ = kRequestAgain;
+    requested_at_once_ = 1;
+    if (decides()) next_requested_ = from;
+    return;
+  }
+  CEPHEUS_SITUATION("a member takes a result for lost");
+  fail(Cause::kLost,
+       "the fabric lost a result: member " + std::to_string(from) + " has it, member " +
+           std::to_string(member_) + " does not",
+       out);
+}
+
+// --- Members that are gone.
+
+void RootlessAgreement::end(const std::string& reason, RootlessOutput& out) {
+  if (stage_ == Stage::kWhole) stop(Cause::kLeader, reason, out);
+  is_ended_ = true;
+  reason_ = reason;
+}
+
+bool RootlessAgreement::awaits(int member) const {
+  switch (stage_) {
+    case Stage::kNoGroup:
+    case Stage::kWhole:
+      return false;
+    case Stage::kCopying:
+      return member == holder_;
+    case Stage::kStopping:
+    case Stage::kStopped:
+      break;
+  }
+  return decides() ? !statuses_[static_cast<std::size_t>(member)] : member == 0;
+}
+
+void RootlessAgreement::lose(int member, RootlessOutput& out) {
+  if (is_ended_) return;
+  const bool is_set_up = stage_ == Stage::kNoGroup;
+  if (is_set_up && started_ <= retry_at_) return;              // the host's own function reports it
+  if (stage_ == Stage::kCopying && member != holder_) return;  // it needs nothing of that one
+  if (is_set_up) CEPHEUS_RARE_SITUATION("a member is lost before the next group is up");
+  end("member " + std::to_string(member) + " can't be reached", out);
+  if (!rules.end_is_sent) return;
+  RootlessMessage ended = message(RootlessKind::kEnded);
+  ended.generation += is_set_up ? 1 : 0;
+  ended.member = member;
+  send_to_others(ended, member, out);
+}
+
+void RootlessAgreement::take_ended(const RootlessMessage& m, RootlessOutput& out) {
+  if (is_ended_ || stage_ == Stage::kNoGroup) return;
+  if (stage_ == Stage::kCopying && m.member != holder_) return;
+  end(m.reason, out);
+}
+
+// --- Questions.
+
+RootlessAgreement::Path RootlessAgreement::path(std::uint64_t call) const {
+  if (call < calls_) return Path::kDone;
+  if (stage_ == Stage::kNoGroup) {
+    if (call < retry_at_) return Path::kSaved;
+    return is_ended_ ? Path::kError : Path::kSetUp;
+  }
+  if (is_ended_) return stage_ == Stage::kStopping ? Path::kWait : Path::kError;
+  return stage_ == Stage::kWhole ? Path::kNetwork : Path::kWait;
+}
+
+bool RootlessAgreement::is_finished() const {
+  if (is_ended_) return stage_ != Stage::kStopping;
+  if (stage_ == Stage::kWhole) return true;
+  return stage_ == Stage::kNoGroup && (!requests_ || served_ >= *requests_);
+}
+
+}  // namespace cepheus::coll

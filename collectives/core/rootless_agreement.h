@@ -1,0 +1,225 @@
+// The members of a team agree, after a failure of their reducing group, on the calls that this
+// group has served: Barrier, Allreduce, Reduce and Allgather, which have no root that could decide.
+// Pure: events and messages come in, one output struct goes out.
+//
+// A *call* is one collective of the program. Its *units* are consecutive packets of the group. All
+// members count calls alike for ever, and units alike within a group. Groups that follow each other
+// have generations. A member gets results in the order of units.
+//
+// A result proves that all members have contributed, so all have begun its call. Therefore the
+// member with the most complete calls decides for all:
+//
+//   a call that is complete at some member   its results are final. A member that lacks some gets
+//                                            them from a member that has all, bit by bit
+//   a call that is complete nowhere          all members compute it again as a whole, by the host's
+//                                            own algorithm. So they do with the calls behind it
+//
+//              fail() or FAILED            drained()
+//     kWhole ------------------> kStopping ---------> kStopped
+//       ^                                              |    |
+//       | renew()           DECISION, it has all       |    | DECISION, it lacks some
+//       |             +--------------------------------+    v
+//     kNoGroup <------+------------------------------- kCopying
+//     (initial)              it has the last one
+//
+//   FAILED(reason)                first member that finds it -> member 0 -> all: stop
+//   STATUS(units, complete)       each -> member 0, once its group is drained: no result counts later
+//   DECISION(complete, retry,     member 0 -> each, once it has every STATUS
+//            holder, requests)
+//   LACK(first, end)              a member without these units -> its holder, which sends their bits
+//   GONE                          the holder does not keep them: the member's calls end in an error
+//   WAITING(unit) -> HAS(unit)    see watch()
+//   ENDED(member)                 it can't be reached, so no decision will come: calls end in an
+//                                 error, or are complete already
+//
+// Bounds
+//   Results kept    the last `window` ones at each member, also those of calls that have returned. A
+//                   member contributes to unit k only once it has result k - window (the group's
+//                   credit), so no member lacks an older one. They go once the last LACK is served.
+//   Inputs          the program's memory is not written before the call is complete: it is the
+//                   input if the call is computed again.
+//   Messages        about 5 for each member and failure, of which member 0 sends or gets 4.
+//   Memory          16 bytes for each member at member 0, and three early messages for each.
+//   Time            none: a member outside MPI delays the decision until it is back.
+//
+// Source: the flush of virtual synchrony (Birman and Joseph, 1987). Before a group's members change,
+// each gets the messages that any of them has got.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/core/agreement.h"
+
+namespace cepheus::coll {
+
+// Travels as it is: all ranks run the same build.
+struct RootlessMessage {
+  enum class Kind : std::uint32_t {
+    kFailed = 1,
+    kStatus,
+    kDecision,
+    kLack,
+    kGone,
+    kWaiting,
+    kHas,
+    kEnded
+  };
+  Kind kind;
+  std::uint32_t generation;
+  std::uint64_t units;     // kStatus: results here; kLack: first; kWaiting, kHas: unit
+  std::uint64_t complete;  // kStatus, kDecision, kLack: units of complete calls
+  std::uint64_t calls;     // kStatus, kDecision: complete ones
+  std::uint64_t retry_at;  // kDecision: the call at which all try to set up the next group
+  std::int32_t member;     // kDecision: the holder; kEnded: which can't be reached
+  std::uint32_t requests;  // kDecision: LACKs that the receiver will serve
+  Cause cause;
+  char reason[180];  // of the failure, naming the member that detected it
+};
+const char* name(RootlessMessage::Kind kind);  // "FAILED"
+
+struct RootlessOutput {
+  struct Send {
+    int to;
+    RootlessMessage message;
+  };
+  struct Serve {  // results, as they came from the group
+    int to;
+    std::uint64_t first, end;  // units
+  };
+  std::vector<Send> sends;
+  std::vector<Serve> serves;
+  bool stops = false;     // stop the group, take what has arrived, then drained()
+  bool releases = false;  // no member needs the kept results any more
+};
+
+class RootlessAgreement {
+ public:
+  // What a member does about a call.
+  enum class Path : std::uint8_t {
+    kSetUp,    // once the calls before it are over: set up the next group with all members
+    kNetwork,  // contribute, and wait for its results
+    kWait,     // the group has failed, and its fate is not known
+    kDone,     // all its results are here
+    kSaved,    // once the calls before it are over: compute it by the host's own algorithm
+    kError     // of reason()
+  };
+  enum class Stage : std::uint8_t { kNoGroup, kWhole, kStopping, kStopped, kCopying };
+  using Time = std::chrono::steady_clock::time_point;
+  // A waiting member sends WAITING after kRequest, and again after kRequestAgain. Without an answer
+  // that time doubles up to kRequestSeldom.
+  static constexpr std::chrono::milliseconds kRequest{4000}, kRequestAgain{2000},
+      kRequestSeldom{64000};
+  static constexpr int kMostRequested = 16;  // members at a time
+
+  // `window`: units of the groups.
+  RootlessAgreement(int member, int size, std::uint32_t window);
+
+  // --- The program's calls: the number of the next one.
+  std::uint64_t start() { return started_++; }
+
+  // --- The groups. A call on path kSetUp has led to a new group, or to none: then it is computed by
+  // the host, and all try again at call `retry_at`.
+  void renew(std::uint64_t call, RootlessOutput& out);
+  void refuse(std::uint64_t retry_at) { retry_at_ = retry_at; }
+  // The next unit's result is complete here: from the group, or copied from the holder.
+  void take_result(bool ends_call, RootlessOutput& out);
+  // Found here.
+  void fail(Cause cause, const std::string& reason, RootlessOutput& out);
+  // The group is stopped, and all arrived results were taken. None is taken from it any more.
+  void drained(RootlessOutput& out);
+
+  // --- The members.
+  void receive(int from, const RootlessMessage& message, RootlessOutput& out);
+  // The host reports that it can't be reached any more: at any time, also during a set-up.
+  void lose(int member, RootlessOutput& out);
+  // The time goes by; call now and then. A fabric may acknowledge a result and lose it: its group
+  // shows no failure, and a member would wait for ever. So it sends WAITING(unit) to member 0, and
+  // member 0 around. Whoever has the result sends HAS. After two such answers in a row the unit is
+  // lost, and the group has failed. The second request is sent after the first answer, because the
+  // NIC may be about to hand over the result.
+  void watch(Time now, RootlessOutput& out);
+  // No call follows, and none is in flight. This member lacks nothing, so it finds no failure any
+  // more. Others may, and need it until is_finished() on all members.
+  void close() { is_closed_ = true; }
+  // Member 0: if it decides, all try again after this number of calls, at least 1.
+  void set_retry_after(std::uint64_t calls) { retry_after_ = calls; }
+
+  // --- Questions.
+  Path path(std::uint64_t call) const;
+  Stage stage() const { return stage_; }
+  std::uint32_t generation() const { return generation_; }
+  std::uint64_t units() const { return units_; }  // results of this group
+  // A result from here on must be kept.
+  std::uint64_t first_kept() const;
+  // On stage kCopying: the member that sends results, from units() to copied_units().
+  int holder() const { return holder_; }
+  std::uint64_t copied_units() const { return decided_units_; }
+  // This member can't go on without it.
+  bool awaits(int member) const;
+  // Nothing is undecided here, and no other member needs its results.
+  bool is_finished() const;
+  Cause cause() const { return cause_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  struct Status {
+    std::uint64_t units, complete, calls;
+  };
+  struct Early {
+    int from;
+    RootlessMessage message;
+  };
+
+  bool decides() const { return member_ == 0; }
+  RootlessMessage message(RootlessMessage::Kind kind) const;
+  void send_to_others(const RootlessMessage& message, int except, RootlessOutput& out) const;
+  void stop(Cause cause, const std::string& reason, RootlessOutput& out);
+  void report(RootlessOutput& out);
+  void take_failed(int from, const RootlessMessage& message, RootlessOutput& out);
+  void take_status(int from, const Status& status, RootlessOutput& out);
+  void decide(RootlessOutput& out);
+  void take_decision(const RootlessMessage& decision, RootlessOutput& out);
+  void serve(int to, const RootlessMessage& lack, RootlessOutput& out);
+  void release_if_served(RootlessOutput& out);
+  void take_has(const RootlessMessage& message, int from, RootlessOutput& out);
+  void end(const std::string& reason, RootlessOutput& out);
+  void take_ended(const RootlessMessage& message, RootlessOutput& out);
+  void request(RootlessOutput& out);
+  void forget_requests();
+
+  const int member_, size_;
+  const std::uint32_t window_;
+
+  std::uint64_t started_ = 0;  // calls
+  Stage stage_ = Stage::kNoGroup;
+  std::uint32_t generation_ = 0;  // of the group, or of the last one
+  std::uint64_t calls_ = 0;       // the first one that is not complete by groups
+  std::uint64_t units_ = 0;       // results
+  std::uint64_t complete_ = 0;    // units of complete calls
+  std::uint64_t retry_at_ = 0;    // call; if there is no group
+  std::uint64_t retry_after_ = 1;
+  Cause cause_ = Cause::kWork;
+  std::string reason_;
+  bool is_ended_ = false;  // in an error
+  bool is_closed_ = false;
+
+  std::vector<std::optional<Status>> statuses_;  // member 0's, by member
+  std::uint64_t decided_units_ = 0;
+  int holder_ = 0;
+  std::optional<std::uint32_t> requests_;  // that this member serves, once that is decided
+  std::uint32_t served_ = 0;
+  std::vector<Early> early_;  // of the next group, which this member has not yet
+
+  std::optional<Time> request_at_;  // WAITING is due; else in request_in_ from now on
+  std::chrono::milliseconds request_in_ = kRequest, request_again_in_ = kRequestAgain;
+  bool requested_since_ = false;  // WAITING was sent after the last answer
+  int answers_ = 0;               // that count
+  int next_requested_ = 1;        // member 0: to which WAITING goes next...
+  int requested_at_once_ = 1;     // ... and to how many
+};
+
+}  // namespace cepheus::coll
