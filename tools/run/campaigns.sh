@@ -2,7 +2,7 @@
 
 seeds_help() { exec /usr/bin/python3 tools/run/seeds.py --help; }
 seeds_command() {
-  build_for_tests cepheus-sim cepheus-volume-sim broadcast-sim
+  build_for_tests cepheus-sim cepheus-volume-sim broadcast-sim rootless-sim
   exec /usr/bin/python3 tools/run/seeds.py "$build" "$@"
 }
 

@@ -19,7 +19,7 @@ FABRIC = ["", "--fabrics", "--incidents", "--fabrics --incidents", "--cuts", "--
           "--sender-groups --incidents", "--sender-groups --writes", "--congestion", "--congestion --incidents", "--long-turns",
           "--long-turns --host-sync", "--reductions", "--reductions --fabrics", "--reductions --incidents",
           "--reductions --fabrics --incidents", "--reductions --cuts --incidents", "--reductions --far", "--reductions --congestion"]
-KINDS = [f"cepheus-sim {flags}".strip() for flags in FABRIC] + ["cepheus-volume-sim", "broadcast-sim"]
+KINDS = [f"cepheus-sim {flags}".strip() for flags in FABRIC] + ["cepheus-volume-sim", "broadcast-sim", "rootless-sim"]
 
 
 def run(build, kind, arguments, situations):

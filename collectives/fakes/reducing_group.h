@@ -1,0 +1,85 @@
+// A group that reduces, under the control of a test: the test moves contributions and results,
+// fails ends of the group, or loses results. Units have one packet each, and move in order.
+//
+//   contribute() --move_contribution()--> switch: all have come --move_result()--> placed in memory
+//                                                                  --take_completion()--> the member
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <random>
+#include <vector>
+
+namespace cepheus::coll::fake {
+
+class ReducingGroup {
+ public:
+  explicit ReducingGroup(int members) : ends_(static_cast<std::size_t>(members)) {}
+
+  // --- A member's NIC.
+  // The member's next unit: its bytes are sent from `data`, and `result` has the receive for it.
+  // `adds`: the switch adds bytes; else it ORs them.
+  struct Unit {
+    std::vector<std::byte> data;
+    std::byte* result;
+    bool adds;
+  };
+  void contribute(int member, Unit unit);
+  // The next completed result: its bytes.
+  std::optional<std::size_t> take_completion(int member);
+  // The end does not serve any more: it shows a failure.
+  bool shows_failure(int member) const { return end(member).shows_failure; }
+  // Nothing moves from or to this member any more. Some results that are placed are flushed: their
+  // completions never come.
+  void stop(int member, std::mt19937_64& random);
+  // It is stopped, and has no completion left.
+  bool is_drained(int member) const {
+    return end(member).is_stopped && end(member).completions.empty();
+  }
+  // A result may still be placed in this memory.
+  bool uses(const std::vector<std::byte>& memory) const;
+
+  // --- The network.
+  std::vector<int> contributing() const;  // members whose next contribution may move
+  void move_contribution(int member);
+  std::vector<int> receiving() const;  // members to which their next result may move
+  void move_result(int member);
+
+  // --- Faults.
+  // The end fails: nothing moves from or to it. Perhaps it shows that.
+  void fail(int member, bool shows);
+  void disconnect(int member) { end(member).is_disconnected = true; }
+  void reconnect() {
+    for (End& each : ends_) each.is_disconnected = false;
+  }
+  // From now on its results are acknowledged and lost.
+  void deafen(int member) { end(member).is_deaf = true; }
+  // From now on its NIC hands no completion over.
+  void mute(int member) { end(member).is_mute = true; }
+  // Members that wait for a result that does not come, though the end works: their watchdogs fire.
+  std::vector<int> stalled() const;
+  bool is_over() const;  // every end is stopped
+
+ private:
+  struct End {
+    std::deque<Unit> units;   // contributed, and without a completed result
+    std::uint64_t first = 0;  // the number of units.front()
+    std::uint64_t moved = 0;  // contributions at the switch
+    std::uint64_t placed = 0;
+    std::deque<std::size_t> completions;
+    bool is_stopped = false, shows_failure = false, has_failed = false;
+    bool is_disconnected = false, is_deaf = false, is_mute = false;
+    std::uint64_t contributed() const { return first + units.size(); }
+    bool moves() const { return !is_stopped && !has_failed && !is_disconnected; }
+  };
+  End& end(int member) { return ends_[static_cast<std::size_t>(member)]; }
+  const End& end(int member) const { return ends_[static_cast<std::size_t>(member)]; }
+  std::uint64_t complete() const;  // units
+
+  std::vector<End> ends_;
+  std::vector<std::vector<std::byte>> sums_;  // by unit
+};
+
+}  // namespace cepheus::coll::fake
