@@ -72,7 +72,7 @@ void RootlessAgreement::receive(int from, const RootlessMessage& m, RootlessOutp
                      std::to_string(m.units) + ", which this member lacks",
                  out);
     case RootlessKind::kWaiting:
-      if (stage_ != Stage::kWhole || units_ <= m.units) return;
+      if (stage_ != Stage::kWhole || seen_ <= m.units) return;
       out.sends.push_back({from, message(RootlessKind::kHas)});
       out.sends.back().message.units = m.units;
       return;
@@ -89,7 +89,7 @@ void RootlessAgreement::renew(std::uint64_t call, RootlessOutput& out) {
   ++generation_;
   stage_ = Stage::kWhole;
   calls_ = call;
-  units_ = complete_ = 0;
+  units_ = seen_ = complete_ = 0;
   std::ranges::fill(statuses_, std::nullopt);
   requests_.reset();
   served_ = 0;
@@ -97,8 +97,13 @@ void RootlessAgreement::renew(std::uint64_t call, RootlessOutput& out) {
   for (const Early& each : std::exchange(early_, {})) receive(each.from, each.message, out);
 }
 
+void RootlessAgreement::see_result() {
+  ++seen_;
+  forget_requests();
+}
+
 void RootlessAgreement::take_result(bool ends_call, RootlessOutput& out) {
-  ++units_;
+  seen_ = std::max(seen_, ++units_);
   if (ends_call) {
     if (stage_ == Stage::kStopping)
       CEPHEUS_RARE_SITUATION("a reduction is complete while its group stops");
@@ -278,7 +283,7 @@ void RootlessAgreement::watch(Time now, RootlessOutput& out) {
 // the result.
 void RootlessAgreement::request(RootlessOutput& out) {
   RootlessMessage waiting = message(RootlessKind::kWaiting);
-  waiting.units = units_;
+  waiting.units = seen_;
   if (!decides()) return out.sends.push_back({0, waiting});
   for (int i = 0; i < std::min(requested_at_once_, size_ - 1); ++i) {
     out.sends.push_back({next_requested_, waiting});
@@ -288,7 +293,7 @@ void RootlessAgreement::request(RootlessOutput& out) {
 }
 
 void RootlessAgreement::take_has(const RootlessMessage& m, int from, RootlessOutput& out) {
-  if (stage_ != Stage::kWhole || m.units != units_) {
+  if (stage_ != Stage::kWhole || m.units != seen_) {
     CEPHEUS_SITUATION("HAS comes after its result");
     return;
   }

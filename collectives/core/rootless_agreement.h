@@ -34,8 +34,10 @@
 //
 // Bounds
 //   Results kept    the last `window` ones at each member, also those of calls that have returned. A
-//                   member contributes to unit k only once it has result k - window (the group's
-//                   credit), so no member lacks an older one. They go once the last LACK is served.
+//                   member contributes to unit k only once it has result k - W (the credit of a
+//                   group of window W), so no member lacks an older one. If results come as whole
+//                   operations of up to P units, P - 1 of those that a member has are unseen, and
+//                   it may lack W + P - 1. They go once the last LACK is served.
 //   Inputs          the program's memory is not written before the call is complete: it is the
 //                   input if the call is computed again.
 //   Messages        about 5 for each member and failure, of which member 0 sends or gets 4.
@@ -115,7 +117,7 @@ class RootlessAgreement {
       kRequestSeldom{64000};
   static constexpr int kMostRequested = 16;  // members at a time
 
-  // `window`: units of the groups.
+  // `window`: of the groups, in units, and P - 1 more.
   RootlessAgreement(int member, int size, std::uint32_t window);
 
   // --- The program's calls: the number of the next one.
@@ -127,6 +129,8 @@ class RootlessAgreement {
   void refuse(std::uint64_t retry_at) { retry_at_ = retry_at; }
   // The next unit's result is complete here: from the group, or copied from the holder.
   void take_result(bool ends_call, RootlessOutput& out);
+  // A result is here whose operation is not complete. take_result() follows for it.
+  void see_result();
   // Found here.
   void fail(Cause cause, const std::string& reason, RootlessOutput& out);
   // The group is stopped, and all arrived results were taken. None is taken from it any more.
@@ -199,6 +203,7 @@ class RootlessAgreement {
   std::uint32_t generation_ = 0;  // of the group, or of the last one
   std::uint64_t calls_ = 0;       // the first one that is not complete by groups
   std::uint64_t units_ = 0;       // results
+  std::uint64_t seen_ = 0;        // ... and those of an operation that is not complete
   std::uint64_t complete_ = 0;    // units of complete calls
   std::uint64_t retry_at_ = 0;    // call; if there is no group
   std::uint64_t retry_after_ = 1;

@@ -41,14 +41,19 @@ bool is_of_failover(const RootlessMessage& message) {
          message.kind != RootlessMessage::Kind::kHas;
 }
 
+std::uint32_t kept_results(const RootlessPlan& plan) {
+  const bool keeps_more = plan.has_whole_results && rules.operations_are_kept;
+  return plan.window + (keeps_more ? RootlessPlan::kMostUnits - 1 : 0);
+}
+
 }  // namespace
 
 ReducingMember::ReducingMember(int rank, RootlessWorld& world)
     : rank_(rank),
       world_(world),
-      agreement_(rank, world.plan.ranks, world.plan.window),
-      results_(world.plan.window, Bytes(world.plan.unit_bytes)),
-      lengths_(world.plan.window),
+      agreement_(rank, world.plan.ranks, kept_results(world.plan)),
+      results_(kept_results(world.plan), Bytes(world.plan.unit_bytes)),
+      lengths_(kept_results(world.plan)),
       unit_(world.plan.unit_bytes) {
   agreement_.set_retry_after(rank == 0 ? world.plan.retry_after : world.plan.retry_after + 1);
 }
@@ -177,7 +182,7 @@ void ReducingMember::look_at_group() {
   const Stage stage = agreement_.stage();
   if (stage != Stage::kWhole && stage != Stage::kStopping) return;
   while (const auto bytes = group().take_completion(rank_)) {
-    take(results_[slot(agreement_.units())].data(), *bytes);
+    take(results_[slot(completed_)].data(), *bytes);
     if (world_.pick(4) == 0) break;  // the next one comes behind this look
   }
   if (group().shows_failure(rank_)) agreement_.fail(Cause::kWork, "a NIC gave up", out_);
@@ -189,6 +194,7 @@ void ReducingMember::look_at_group() {
 // From the holder, one after the other.
 void ReducingMember::copy_lacking() {
   while (agreement_.stage() == Stage::kCopying) {
+    forget_part();
     if (copy_ == nullptr)
       (void)host::receive(world_.mpi.communicator(rank_), unit_.data(), unit_.size(),
                           agreement_.holder(), kUnitTag, copy_);
@@ -212,7 +218,7 @@ void ReducingMember::contribute() {
   for (Call& call : calls_) {
     if (agreement_.path(call.number) != Path::kNetwork) continue;
     for (; call.contributed < call.units; ++call.contributed) {
-      if (contributed_ >= agreement_.units() + world_.plan.window) return;
+      if (contributed_ >= completed_ + world_.plan.window) return;
       const auto [at, length] = part(call, call.contributed);
       const auto* const data = call.contribution.data() + at;
       const bool adds = what(call).kind == Collective::Kind::kSum;
@@ -226,12 +232,22 @@ void ReducingMember::contribute() {
   }
 }
 
+// Of the call whose results come from the holder from now on: it has not seen its first ones.
+void ReducingMember::forget_part() {
+  if (is_copying_) return;
+  is_copying_ = true;
+  completed_ = agreement_.units();
+  const auto call =
+      std::ranges::find_if(calls_, [](const Call& each) { return each.arrived < each.units; });
+  if (call != calls_.end() && world_.plan.has_whole_results) call->arrived = 0;
+}
+
 // The result of the next unit.
 void ReducingMember::take(const std::byte* data, std::size_t bytes) {
   const auto call =
       std::ranges::find_if(calls_, [](const Call& each) { return each.arrived < each.units; });
   if (call == calls_.end()) return;
-  const std::uint64_t unit = agreement_.units();
+  const std::uint64_t unit = completed_++;
   const auto [at, length] = part(*call, call->arrived);
   const bool is_direct = !rules.input_is_kept && what(*call).is_in_place &&
                          what(*call).kind == Collective::Kind::kSum && data != unit_.data();
@@ -241,7 +257,11 @@ void ReducingMember::take(const std::byte* data, std::size_t bytes) {
   std::copy_n(data, std::min(bytes, length),
               call->gathered.begin() + static_cast<std::ptrdiff_t>(at));
   if (call->arrived++ == 0) call->first = unit;
-  agreement_.take_result(call->arrived == call->units, out_);
+  const bool is_last = call->arrived == call->units;
+  if (!world_.plan.has_whole_results) return agreement_.take_result(is_last, out_);
+  agreement_.see_result();
+  for (std::size_t i = 1; is_last && i <= call->units; ++i)
+    agreement_.take_result(i == call->units, out_);
 }
 
 // --- Calls.
@@ -288,7 +308,8 @@ bool ReducingMember::set_up(std::uint64_t call) {
     agreement_.refuse(all.outcome->retry_at);
     return true;
   }
-  contributed_ = 0;
+  contributed_ = completed_ = 0;
+  is_copying_ = false;
   keeps_results_ = true;
   for (Call& each : calls_) each.contributed = each.arrived = 0;
   agreement_.renew(call, out_);

@@ -67,7 +67,7 @@ class ReducingMember {
   const Collective& what(const Call& call) const { return world_.plan.program[call.index]; }
   fake::ReducingGroup& group() { return world_.groups[agreement_.generation() - 1]; }
   std::size_t slot(std::uint64_t unit) const {
-    return static_cast<std::size_t>(unit % world_.plan.window);
+    return static_cast<std::size_t>(unit % results_.size());
   }
   // The part of a call's contribution that is a unit.
   std::pair<std::size_t, std::size_t> part(const Call& call, std::size_t unit) const;
@@ -78,6 +78,7 @@ class ReducingMember {
   void look_at_group();
   void copy_lacking();
   void contribute();
+  void forget_part();
   void take(const std::byte* data, std::size_t bytes);
   void advance(std::vector<Ended>& ended);
   bool set_up(std::uint64_t call);
@@ -90,10 +91,12 @@ class ReducingMember {
   RootlessAgreement agreement_;
   RootlessOutput out_;
   std::deque<Call> calls_;
+  std::uint64_t completed_ = 0;       // units, of which the agreement may not know the last ones
   std::uint64_t contributed_ = 0;     // units
   std::vector<Bytes> results_;        // by slot: a NIC writes here
   std::vector<std::size_t> lengths_;  // of completed ones
   bool keeps_results_ = false;
+  bool is_copying_ = false;
   std::size_t copied_ = 0;
   int failover_messages_ = 0;
 

@@ -22,6 +22,7 @@ RootlessPlan make_rootless_plan(std::uint64_t seed) {
   plan.window = 1u << pick(4);
   plan.unit_bytes = 4 + pick(13);
   plan.most_in_flight = pick(3) == 0 ? 1 : 1 + pick(2 * plan.window);
+  plan.has_whole_results = pick(2) == 0;
   plan.fault = static_cast<GroupFault>(pick(static_cast<std::size_t>(GroupFault::kCount)));
   // Short jobs, in which the fault strikes at any step, and long ones.
   const std::size_t calls = pick(2) == 0 ? 3 + pick(6) : 10 + pick(40);
@@ -41,7 +42,8 @@ RootlessPlan make_rootless_plan(std::uint64_t seed) {
   const std::size_t blocking = pick(3);
   const std::size_t broadcasts = pick(2) * 5;
   // Nearly all of N x S bytes are up to eight units, as MPI's are.
-  const std::size_t most = 8 * plan.unit_bytes / static_cast<std::size_t>(plan.ranks);
+  const std::size_t most =
+      RootlessPlan::kMostUnits * plan.unit_bytes / static_cast<std::size_t>(plan.ranks);
   for (std::size_t i = 0; i < calls; ++i) {
     Collective next;
     const auto ranks = static_cast<std::size_t>(plan.ranks);
@@ -65,6 +67,7 @@ std::string to_text(const RootlessPlan& plan) {
                      std::to_string(plan.most_in_flight) + " calls in flight, fault " +
                      name(plan.fault) + " at event " + std::to_string(plan.event);
   if (plan.is_at_end) text += " or at the end";
+  if (plan.has_whole_results) text += ", whole results";
   if (plan.more_faults > 0) text += ", " + std::to_string(plan.more_faults) + " more";
   if (plan.dies_later) text += ", then a death";
   if (plan.has_slow_rank) text += ", a slow rank";

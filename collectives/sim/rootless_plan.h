@@ -35,11 +35,14 @@ struct Collective {
 };
 
 struct RootlessPlan {
+  static constexpr std::size_t kMostUnits = 8;  // of a call
+
   std::uint64_t seed = 0;
   int ranks = 2;
   std::uint32_t window = 2;
   std::size_t unit_bytes = 8;
   std::size_t most_in_flight = 1;  // calls of a rank
+  bool has_whole_results = false;  // a rank sees a call's results once all are there
   std::vector<Collective> program;
   GroupFault fault = GroupFault::kNone;
   std::uint64_t event = 0;  // at which it is injected...
