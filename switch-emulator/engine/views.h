@@ -18,6 +18,7 @@ struct SwitchConfig;
 
 namespace cepheus::fabric {
 
+using wire::Instant;
 using wire::Ipv4;
 using wire::McstId;
 using wire::PortId;
@@ -27,6 +28,11 @@ using wire::Qpn;
 struct RegionView {
   std::uint16_t number = 0;
   std::uint64_t virtual_address = 0, length = 0;
+};
+// Others wait for a path of a reduction group: its oldest unit that they have contributed to.
+struct LateView {
+  std::uint64_t unit = 0;
+  Instant since{};  // of the first contribution to it at this switch
 };
 struct PathView {
   PortId port;
@@ -43,6 +49,7 @@ struct PathView {
   bool towards_leader = false;
   std::uint32_t window = 0;         // packets: the group's share of this port's queue; 0: unlimited
   std::vector<RegionView> regions;  // published for WRITEs
+  std::optional<LateView> late;
 };
 // Units of a reduction group; GroupView::start is the PSN of unit 0.
 struct ReductionView {
@@ -50,6 +57,9 @@ struct ReductionView {
   bool is_root = false;
   // Units that some member has contributed to, all members here, and those with a result.
   std::uint64_t newest = 0, complete = 0, results = 0;
+  // The first contribution here to the oldest unit without a result. Others may be late to it behind
+  // another switch.
+  std::optional<Instant> waits_since = {};
 };
 struct GroupView {
   McstId id;

@@ -264,12 +264,14 @@ wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
 FabricStatus LiveFabric::State::status() const {
   FabricStatus now;
   now.pid = getpid();
-  now.uptime_seconds = std::chrono::duration<double>(wire::monotonic_now() - started).count();
   now.mtu = running.mtu;
   now.icrc_always = running.icrc_always;
   now.refused_users = control_thread->refused_users();
   now.switches = datapath.reporting().status([this](const auto& slice) { tasks->run(slice); });
   control_thread->show_reservations(now.switches);
+  now.now = wire::monotonic_now();
+  now.utc = std::chrono::system_clock::now().time_since_epoch();
+  now.uptime_seconds = std::chrono::duration<double>(now.now - started).count();
   return now;
 }
 

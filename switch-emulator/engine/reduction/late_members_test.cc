@@ -38,6 +38,38 @@ TEST_F(Reduction, WaitsForALateMemberForHoursAndProbesIt) {
   for (const std::size_t member : {0, 1, 2}) EXPECT_EQ(members_.results(member), 1u);
 }
 
+TEST_F(Reduction, ShowsWhichMembersAreLateAndSinceWhen) {
+  all_contribute();
+  members_.receive_all();
+  EXPECT_FALSE(net_->view().reduction->waits_since);
+  net_->advance(5ms);
+  const wire::Instant first = net_->now();
+  members_.contribute(0);
+  net_->advance(20ms);
+  members_.contribute(1);
+  members_.contribute(1);
+  const GroupView view = net_->view();
+  EXPECT_EQ(view.reduction->waits_since, first);
+  ASSERT_TRUE(net_->path_view(0).late);
+  EXPECT_EQ(net_->path_view(0).late->unit, 2u);
+  EXPECT_EQ(net_->path_view(0).late->since, first + 20ms);
+  EXPECT_FALSE(net_->path_view(1).late);
+  ASSERT_TRUE(net_->path_view(2).late);
+  EXPECT_EQ(net_->path_view(2).late->unit, 1u);
+  EXPECT_EQ(net_->path_view(2).late->since, first);
+  members_.contribute(2);
+  EXPECT_EQ(net_->path_view(2).late->unit, 2u);
+  EXPECT_EQ(net_->view().reduction->waits_since, first + 20ms);
+}
+
+TEST_F(Reduction, NobodyIsLateOnceItHasFailed) {
+  members_.send(1, 0, kBarrier, {});
+  members_.send(2, 0, kOr, Bytes(5, 1));
+  EXPECT_EQ(net_->path_view(0).lag, 1u);
+  EXPECT_FALSE(net_->path_view(0).late);
+  EXPECT_FALSE(net_->view().reduction->waits_since);
+}
+
 TEST_F(Reduction, AgesWithoutItsLeaderThoughADeviceAnswersProbes) {
   members_.contribute(0);
   const wire::Duration age = net_->config(0).age;

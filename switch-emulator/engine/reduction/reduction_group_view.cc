@@ -16,7 +16,10 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   for (PathNo i = 0; i < view.paths.size(); ++i) {
     PathView& path = view.paths[i];
     path.acked = psn_of(start_, hops_[i].out.acked()) - 1;
-    if (i != up) path.lag = static_cast<std::uint32_t>(newest_ - hops_[i].in.next());
+    if (i == up) continue;
+    const Unit next = hops_[i].in.next();
+    path.lag = static_cast<std::uint32_t>(newest_ - next);
+    if (next < newest_ && !has_failed_) path.late = {next, slots_.contribution(next).since};
   }
   ReductionView& reduction = view.reduction.emplace();
   reduction.unit = slots_.unit_bytes();
@@ -25,6 +28,9 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   reduction.newest = newest_;
   reduction.complete = complete_;
   reduction.results = results_;
+  if (results_ < newest_ && !has_failed_) {
+    reduction.waits_since = slots_.contribution(results_).since;
+  }
   view.data_packets = stats_.contributions;
   view.data_bytes = stats_.bytes;
   view.copies = stats_.sent;

@@ -44,6 +44,30 @@ TEST(ReductionTree, PassesOnePartialUpAndOneResultDown) {
   EXPECT_EQ(trunk, Texts({"1 ack 0"}));
 }
 
+TEST(ReductionTree, ShowsALateTrunkAndThatMembersElsewhereAreLate) {
+  auto net = make_pair_of_switches(false);
+  TestMembers members(*net, 4, 8, 8);
+  const wire::Instant first = net->now();
+  members.contribute(0);
+  net->advance(3ms);
+  const auto late = [&](std::size_t at) {
+    std::vector<std::string> names;
+    for (const PathView& path : net->view(at).paths) {
+      if (path.late) names.push_back(path.name);
+    }
+    return names;
+  };
+  EXPECT_EQ(late(0).size(), 2u) << "a member, and the trunk";
+  EXPECT_EQ(late(1).size(), 0u) << "it knows of no unit";
+  members.contribute(2);
+  EXPECT_EQ(late(1).size(), 1u);
+  EXPECT_EQ(net->path_view(3).late->since, first + 3ms);
+  members.contribute(3);
+  EXPECT_EQ(late(0).size(), 1u);
+  EXPECT_EQ(net->path_view(1).late->since, first);
+  EXPECT_EQ(net->view(1).reduction->waits_since, first + 3ms) << "its members have contributed";
+}
+
 // The first packet of one kind on the trunk is lost.
 class LostOnATrunk : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, LostOnATrunk,

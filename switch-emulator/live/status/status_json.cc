@@ -59,6 +59,11 @@ void fields(auto& archive, Of<fabric::RegionView> auto& region) {
   archive("length", region.length);
 }
 
+void fields(auto& archive, Of<fabric::LateView> auto& late) {
+  archive("unit", late.unit);
+  archive("since_ns", late.since);
+}
+
 void fields(auto& archive, Of<fabric::PathView> auto& path) {
   archive("port", path.port);
   archive("name", path.name);
@@ -73,6 +78,7 @@ void fields(auto& archive, Of<fabric::PathView> auto& path) {
   archive("towards_leader", path.towards_leader);
   archive("window", path.window);
   archive("regions", path.regions);
+  archive("late", path.late);
 }
 
 void fields(auto& archive, Of<fabric::WriteRefusal> auto& refusal) {
@@ -91,6 +97,7 @@ void fields(auto& archive, Of<fabric::ReductionView> auto& reduction) {
   archive("newest", reduction.newest);
   archive("complete", reduction.complete);
   archive("results", reduction.results);
+  archive("waits_since_ns", reduction.waits_since);
 }
 
 void fields(auto& archive, Of<fabric::GroupView> auto& group) {
@@ -151,6 +158,8 @@ void fields(auto& archive, Of<SwitchStatus> auto& one) {
 void fields(auto& archive, Of<FabricStatus> auto& status) {
   archive("pid", status.pid);
   archive("uptime_seconds", status.uptime_seconds);
+  archive("now_ns", status.now);
+  archive("utc_ns", status.utc);
   archive("mtu", status.mtu);
   archive("icrc_always", status.icrc_always);
   archive("switches", status.switches);
@@ -202,6 +211,7 @@ class Writer {
   }
   static json written(wire::Ipv4 address) { return address.to_string(); }
   static json written(wire::Duration time) { return time.count(); }
+  static json written(wire::Instant at) { return at.time_since_epoch().count(); }
   static json written(net::PortKind kind) {
     return kind == net::PortKind::kHost ? "host" : "switch";
   }
@@ -265,6 +275,9 @@ class Reader {
   }
   static void read(const json& in, wire::Duration& time) {
     time = wire::Duration(in.get<std::int64_t>());
+  }
+  static void read(const json& in, wire::Instant& at) {
+    at = wire::Instant(wire::Duration(in.get<std::int64_t>()));
   }
   static void read(const json& in, net::PortKind& kind) {
     kind = in == "host" ? net::PortKind::kHost : net::PortKind::kSwitch;
