@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/status/late.h"
 #include "switch-emulator/live/status/printable.h"
 #include "switch-emulator/live/status/text_table.h"
 
@@ -101,10 +102,19 @@ std::string names_of(const json& names) {
 
 bool is_behind(const json& group) { return group.at("behind").at("packets") > 0; }
 
+// Empty: it is no reduction's.
+std::string late_text(const json& behind) {
+  const wire::Duration late(behind.at("late_ns").get<std::int64_t>());
+  return late.count() == 0 ? "" : "late for " + live::late_time_text(late);
+}
+
 std::string behind_text(const json& group) {
   if (!is_behind(group)) return "";
-  return names_of(group.at("behind").at("names")) + " lacks " +
-         std::to_string(group.at("behind").at("packets").get<std::uint64_t>());
+  const json& behind = group.at("behind");
+  const std::string late = late_text(behind);
+  return names_of(behind.at("names")) + " " +
+         (late.empty() ? "lacks " + std::to_string(behind.at("packets").get<std::uint64_t>())
+                       : late);
 }
 
 std::vector<Line> group_lines(const json& view) {
@@ -197,10 +207,15 @@ std::string header(const json& view) {
 Line lagging(const json& view) {
   for (const json& group : view.at("groups")) {
     if (!is_behind(group) || group.at("bps") > 0) continue;
-    return {live::printable(
-                "group " + group.at("id").get<std::string>() + " is stalled: all wait for " +
-                names_of(group.at("behind").at("names")) + ", which lacks " +
-                std::to_string(group.at("behind").at("packets").get<std::uint64_t>()) + " packets"),
+    const json& behind = group.at("behind");
+    const std::string late = late_text(behind);
+    return {live::printable("group " + group.at("id").get<std::string>() +
+                            " is stalled: all wait for " + names_of(behind.at("names")) + ", " +
+                            (late.empty()
+                                 ? "which lacks " +
+                                       std::to_string(behind.at("packets").get<std::uint64_t>()) +
+                                       " packets"
+                                 : late)),
             Style::kAlarm};
   }
   return {"", Style::kPlain};

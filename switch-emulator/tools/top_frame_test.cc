@@ -26,8 +26,9 @@ json cable(const std::string& link, double in, double out, const char* state = "
 json group(const std::string& id, double bps, unsigned behind = 0) {
   json names = json::array();
   if (behind > 0) names.push_back("h3");
-  return {{"id", id},   {"source", "h0"},    {"members", 4},
-          {"bps", bps}, {"next_source", ""}, {"behind", {{"names", names}, {"packets", behind}}}};
+  return {{"id", id},          {"source", "h0"},
+          {"members", 4},      {"bps", bps},
+          {"next_source", ""}, {"behind", {{"names", names}, {"packets", behind}, {"late_ns", 0}}}};
 }
 
 json reading(const std::string& name, const char* help, std::uint64_t total,
@@ -86,6 +87,14 @@ TEST(Top, NamesTheLaggingMemberOfAStalledGroup) {
   const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {group("198.18.0.1", 0, 3)}), {});
   EXPECT_THAT(frame[1],
               HasSubstr("group 198.18.0.1 is stalled: all wait for h3, which lacks 3 packets"));
+}
+
+TEST(Top, ShowsSinceWhenAReductionWaits) {
+  json one = group("198.18.0.1", 0, 1);
+  one["behind"]["late_ns"] = 12'300'000'000;
+  const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {one}), {});
+  EXPECT_THAT(frame[1], HasSubstr("is stalled: all wait for h3, late for 12.3 s"));
+  EXPECT_THAT(frame[3], HasSubstr("h3 late for 12.3 s"));
 }
 
 // For any size and any content it fits, and the keys are at the bottom.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/status/late.h"
 #include "switch-emulator/live/status/readings.h"
 #include "switch-emulator/live/status/topology_graph.h"
 
@@ -105,7 +106,8 @@ json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, con
   const fabric::GroupView& group = tree.group;
   const fabric::GroupView* then =
       rates.before() == nullptr ? nullptr : same_group(*rates.before(), group, tree.root);
-  const WaitedFor late = waited_for(status, group.id);
+  WaitedFor late = waited_for(status, group.id);
+  if (group.reduction && late.late < kLeastLate) late = {};
   return {{"id", group.id.to_string()},
           {"source", names.of(group.source)},
           {"leader", names.of(group.leader)},
@@ -113,7 +115,8 @@ json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, con
           {"cables", tree.cables},
           {"members", members_of(status, group.id)},
           {"bps", then == nullptr ? 0 : 8 * rates.of(group.data_bytes, then->data_bytes)},
-          {"behind", {{"names", late.names}, {"packets", late.packets}}},
+          {"behind",
+           {{"names", late.names}, {"packets", late.packets}, {"late_ns", late.late.count()}}},
           {"nak_held", group.held_nak.has_value()}};
 }
 

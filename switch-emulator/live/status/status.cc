@@ -1,5 +1,6 @@
 // waited_for() follows the largest lag from the switch where the data enters, down the trunks, to
-// the hosts. Each switch is visited once, so a loop in the status ends.
+// the hosts. Each switch is visited once, so a loop in the status ends. Members of reductions are
+// compared over all switches (late.h).
 //
 // subtract() pairs switches and ports by position, groups by identifier and epoch. An object
 // without a counterpart keeps its counters, and so does a counter that has become smaller: the
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <set>
 
+#include "switch-emulator/live/status/late.h"
 #include "switch-emulator/live/status/readings.h"
 
 namespace cepheus::live {
@@ -93,8 +95,19 @@ wire::Ipv4 next_source(const FabricStatus& status, wire::McstId id) {
 
 WaitedFor waited_for(const FabricStatus& status, wire::McstId id) {
   WaitedFor late;
+  const SwitchStatus* root = tree_root(status, id);
+  if (root == nullptr) return late;
+  const fabric::GroupView& group = *view_of(*root, id);
+  if (group.reduction) {
+    for (const LateMember& each : missing_members(status, id, group.epoch)) {
+      late.names.push_back(each.name);
+      late.packets = std::max(late.packets, static_cast<std::uint32_t>(each.units));
+      late.late = std::max(late.late, each.late);
+    }
+    return late;
+  }
   std::set<std::string> visited;
-  if (const SwitchStatus* root = tree_root(status, id)) collect(status, *root, id, visited, late);
+  collect(status, *root, id, visited, late);
   return late;
 }
 

@@ -35,6 +35,7 @@ const bytes = (n) => scaled(n, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
 const count = (n) => n.toLocaleString("en");
 const percent = (p) => `${Number((100 * p).toPrecision(3))} %`;
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+const lacks = (behind) => behind.late_ns > 0 ? `is late for ${(behind.late_ns / 1e9).toFixed(3)} s` : `lacks ${plural(behind.packets, "packet")}`;
 
 // ---- The map. Laid out again only when switches or cables are others than before; then kept up to date in place.
 
@@ -232,7 +233,7 @@ function drawChart(view) {
 }
 
 function groupItem(group, g) {
-  const behind = group.behind.packets > 0 ? `${group.behind.names.join(", ")} lacks ${plural(group.behind.packets, "packet")}` : "no member lags";
+  const behind = group.behind.packets > 0 ? `${group.behind.names.join(", ")} ${lacks(group.behind)}` : "no member lags";
   const next = group.next_source ? `; ${group.next_source} waits to send` : "";
   const bar = html("span", { class: "bar" });
   bar.style.background = COLOURS[g % COLOURS.length];
@@ -263,7 +264,7 @@ function drawHeader(view) {
     `sent ${rate(view.sent_bps)}, delivered ${rate(view.delivered_bps)}${times}`;
   const late = view.groups.filter((g) => g.behind.packets > 0 && g.bps === 0);
   byId("lagging").textContent = late.length === 0 ? "" :
-    `Group ${late[0].id} is stalled: all wait for ${late[0].behind.names.join(", ")}, which lacks ${plural(late[0].behind.packets, "packet")}.`;
+    `Group ${late[0].id} is stalled: all wait for ${late[0].behind.names.join(", ")}, which ${lacks(late[0].behind)}.`;
 }
 
 // ---- One cable or host: what it carries, and what may be done to it.

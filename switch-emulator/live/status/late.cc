@@ -1,0 +1,139 @@
+#include "switch-emulator/live/status/late.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "switch-emulator/live/status/text_table.h"
+
+namespace cepheus::live {
+namespace {
+
+// A group at one of its switches.
+struct Place {
+  const SwitchStatus* at;
+  const fabric::GroupView* group;
+};
+using Places = std::vector<Place>;
+
+// Unset: no switch shows it.
+std::optional<wire::Instant> first_contribution(const Places& places, std::uint64_t unit) {
+  std::optional<wire::Instant> first;
+  const auto take = [&](wire::Instant at) { first = std::min(first.value_or(at), at); };
+  for (const Place& place : places) {
+    const fabric::ReductionView& reduction = *place.group->reduction;
+    if (reduction.waits_since && reduction.results == unit) take(*reduction.waits_since);
+    for (const fabric::PathView& path : place.group->paths) {
+      if (path.late && path.late->unit == unit) take(path.late->since);
+    }
+  }
+  return first;
+}
+
+bool is_shown(const Places& places, const std::string& name) {
+  return std::ranges::any_of(places, [&](const Place& each) { return each.at->name == name; });
+}
+
+std::vector<LateMember> missing_at(const FabricStatus& status, const Places& places) {
+  std::uint64_t newest = 0;
+  for (const Place& each : places) newest = std::max(newest, each.group->reduction->newest);
+  std::vector<LateMember> missing;
+  for (const Place& place : places) {
+    const fabric::GroupView& group = *place.group;
+    for (const fabric::PathView& path : group.paths) {
+      const std::uint64_t next = group.reduction->newest - path.lag;
+      const bool is_trunk = !path.is_host;
+      if (next >= newest) continue;
+      if (is_trunk && (!path.late || is_shown(places, neighbour_name(path.name)))) continue;
+      const wire::Instant since = first_contribution(places, next).value_or(status.now);
+      missing.push_back({group.id, group.epoch, next, newest - next, path.name, path.host,
+                         place.at->name, std::max(status.now - since, wire::Duration{})});
+    }
+  }
+  return missing;
+}
+
+std::string local_time(wire::Duration since_1970) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
+  const auto seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char day[32], all[40];
+  std::strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S", &parts);
+  std::snprintf(all, sizeof all, "%s.%03d", day, static_cast<int>(ms % 1000));
+  return all;
+}
+
+}  // namespace
+
+std::vector<LateMember> missing_members(const FabricStatus& status, wire::McstId id,
+                                        std::uint16_t epoch) {
+  Places places;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& group : one.groups) {
+      if (group.id == id && group.epoch == epoch && group.reduction)
+        places.push_back({&one, &group});
+    }
+  }
+  return missing_at(status, places);
+}
+
+std::vector<LateMember> late_members(const FabricStatus& status) {
+  std::map<std::pair<wire::McstId, std::uint16_t>, Places> groups;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& group : one.groups) {
+      if (group.reduction) groups[{group.id, group.epoch}].push_back({&one, &group});
+    }
+  }
+  std::vector<LateMember> late;
+  for (const auto& [id, places] : groups) {
+    std::ranges::copy_if(missing_at(status, places), std::back_inserter(late),
+                         [](const LateMember& each) { return each.late >= kLeastLate; });
+  }
+  std::ranges::stable_sort(late, std::ranges::greater(), &LateMember::late);
+  return late;
+}
+
+nlohmann::json late_json(const FabricStatus& status) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const LateMember& each : late_members(status)) {
+    all.push_back({{"group", each.group.to_string()},
+                   {"epoch", each.epoch},
+                   {"unit", each.unit},
+                   {"units", each.units},
+                   {"name", each.name},
+                   {"host", each.host.is_unset() ? "" : each.host.to_string()},
+                   {"switch", each.at},
+                   {"late_ns", each.late.count()},
+                   {"since_utc_ns", (status.utc - each.late).count()}});
+  }
+  return {{"late", std::move(all)}};
+}
+
+std::string late_time_text(wire::Duration late) {
+  const double seconds = std::chrono::duration<double>(late).count();
+  return seconds < 1 ? decimal(1000 * seconds) + " ms" : decimal(seconds) + " s";
+}
+
+// "198.18.0.1  unit 17: h2 (10.0.0.3) at leaf1, late for 12.3 s, since 2026-11-29 20:03:02.850"
+std::string late_text(const FabricStatus& status, bool colour) {
+  std::string text;
+  for (const LateMember& each : late_members(status)) {
+    const bool is_trunk = each.host.is_unset();
+    text += styled(each.group.to_string(), Style::kTitle, colour) + "  unit " +
+            std::to_string(each.unit) + ": " + (is_trunk ? "members behind " : "") +
+            styled(each.name, Style::kAlarm, colour) +
+            (is_trunk ? "" : " (" + each.host.to_string() + ")") + " at " + printable(each.at) +
+            ", late for " + late_time_text(each.late) + ", since " +
+            local_time(status.utc - each.late) + "\n";
+  }
+  return text.empty() ? styled("nobody is late", Style::kGood, colour) + "\n" : text;
+}
+
+}  // namespace cepheus::live
