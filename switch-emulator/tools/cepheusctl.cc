@@ -24,6 +24,7 @@
 #include "support/command_line/process.h"
 #include "support/reports/report_directory.h"
 #include "switch-emulator/live/status/control_protocol.h"
+#include "switch-emulator/live/status/late.h"
 #include "switch-emulator/live/status/metrics.h"
 #include "switch-emulator/live/status/printable.h"
 #include "switch-emulator/live/status/readings.h"
@@ -144,6 +145,13 @@ wire::Result<std::string> show(const std::vector<live::View>& views, const Comma
   });
 }
 
+wire::Result<std::string> late(const Command& command) {
+  return live::request_status(command.socket).map([&](const live::FabricStatus& status) {
+    return command.as_json ? json_text(live::late_json(status), command)
+                           : live::late_text(status, may_colour());
+  });
+}
+
 int print(const wire::Result<std::string>& text) {
   if (!text) return complain(text.error().text, kRefused);
   std::cout << *text << std::flush;
@@ -209,6 +217,10 @@ class CommandLine {
              {live::View::kCounters})
         ->add_flag("--describe", describes_, "describe each reading instead")
         ->excludes("--watch");
+    CLI::App* lates =
+        app_.add_subcommand("late", "name the members that reductions wait for, and since when");
+    lates->callback([this] { command_.text = [this] { return late(command_); }; });
+    add_watch(*lates);
     add_topology();
     CLI::App* explains = app_.add_subcommand(
         "explain", "show path and reason of this user's MPI broadcasts, by communicator");

@@ -16,6 +16,7 @@
 
 #include "support/reports/recorded_calls.h"
 #include "switch-emulator/live/status/control_protocol.h"
+#include "switch-emulator/live/status/late.h"
 #include "switch-emulator/live/status/status.h"
 #include "switch-emulator/live/status/test_answering_fabric.h"
 #include "wire/clock.h"
@@ -108,6 +109,7 @@ live::FabricStatus some_status(std::uint32_t lag) {
   path.port = wire::PortId(0);
   path.name = "h0";
   path.is_host = true;
+  path.host = port.address;
   path.lag = lag;
   group.paths = {path};
   s0.groups = {group};
@@ -143,6 +145,50 @@ TEST(Cepheusctl, ShowsPortsGroupsAndCounters) {
   Invocation counters({"counters", "--fabric", fabric.socket()});
   EXPECT_THAT(counters.output(), ContainsRegex("drop_no_route +4"));
   EXPECT_EQ(counters.exit_code(), 0);
+}
+
+// Of a reduction that waits for h0 for so many seconds; 0: for nobody.
+live::FabricStatus waiting_status(int seconds) {
+  live::FabricStatus status = some_status(seconds == 0 ? 0 : 1);
+  status.now = wire::Instant(std::chrono::seconds(100));
+  fabric::GroupView& group = status.switches[0].groups[0];
+  group.reduction = {4096, 64, true, 1, 0, 0, {}};
+  if (seconds > 0) group.paths[0].late = {0, status.now - std::chrono::seconds(seconds)};
+  return status;
+}
+json waiting_answer(int seconds) {
+  return {{"ok", true}, {"status", to_json(waiting_status(seconds))}};
+}
+
+TEST(Cepheusctl, NamesLateMembers) {
+  AnsweringFabric fabric(waiting_answer(7));
+  Invocation late({"late", "--fabric", fabric.socket()});
+  EXPECT_THAT(late.output(),
+              StartsWith("198.18.0.1  unit 0: h0 (10.0.0.1) at s0, late for 7.0 s, since "));
+  EXPECT_EQ(late.exit_code(), 0);
+  Invocation as_json({"late", "--json", "--fabric", fabric.socket()});
+  EXPECT_EQ(json::parse(as_json.output(), nullptr, false), live::late_json(waiting_status(7)));
+  EXPECT_EQ(as_json.exit_code(), 0);
+  fabric.change_answer(waiting_answer(0));
+  Invocation none({"late", "--fabric", fabric.socket()});
+  EXPECT_EQ(none.output(), "nobody is late\n");
+  EXPECT_EQ(none.exit_code(), 0);
+}
+
+TEST(Cepheusctl, WatchesLateMembersUntilInterrupted) {
+  AnsweringFabric fabric(waiting_answer(0));
+  Invocation run({"--fabric", fabric.socket(), "late", "--watch", "0.05"});
+  EXPECT_THAT(run.output_until("nobody is late\n"), HasSubstr("nobody is late\n"));
+  fabric.change_answer(waiting_answer(7));
+  EXPECT_THAT(run.output_until("for 7.0 s"), HasSubstr("for 7.0 s"));
+  run.interrupt();
+  EXPECT_EQ(run.exit_code(), 0);
+  Invocation lines({"--fabric", fabric.socket(), "late", "--watch", "0.05", "--json"});
+  const std::string output = lines.output_until("\n");
+  EXPECT_EQ(json::parse(output.substr(0, output.find('\n')), nullptr, false),
+            live::late_json(waiting_status(7)));
+  lines.interrupt();
+  EXPECT_EQ(lines.exit_code(), 0);
 }
 
 TEST(Cepheusctl, ShowsAllTablesAsStatus) {
@@ -247,6 +293,14 @@ TEST(Cepheusctl, NoTextOfAFabricControlsTheTerminal) {
     EXPECT_EQ(json::parse(as_json.output(), nullptr, false), live::to_json(status));
     EXPECT_EQ(commands_in(as_json.output()), "") << view;
   }
+  status.switches[0].groups[0].reduction = {4096, 64, true, 1, 0, 0, {}};
+  status.now += std::chrono::seconds(1);
+  status.switches[0].groups[0].paths[0].lag = 1;
+  status.switches[0].groups[0].paths[0].late.emplace();
+  AnsweringFabric reducing(json{{"ok", true}, {"status", live::to_json(status)}});
+  Invocation late({"--fabric", reducing.socket(), "late"});
+  EXPECT_THAT(late.output(), HasSubstr("late for 1.0 s"));
+  EXPECT_EQ(commands_in(late.output()), "");
   Invocation watching({"--fabric", fabric.socket(), "groups", "--watch", "0.05"});
   EXPECT_EQ(commands_in(watching.output_until("\n")), "");
   watching.interrupt();

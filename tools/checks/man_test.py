@@ -9,7 +9,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop())
 PAGES = pathlib.Path(__file__).resolve().parents[2] / "docs/man"
-COMMANDS = {"cepheusctl": ["status", "ports", "groups", "counters", "topology", "explain", "nearest", "metrics", "top", "web", "record", "link", "reload", "reset-counters", "stop"], "cepheus": ["doctor", "fabric-test"], "cepheus-sim": ["experiment"], "cepheus-cmd": ["status"], "cepheus-replica": ["serve", "status", "check"]}
+COMMANDS = {"cepheusctl": ["status", "ports", "groups", "counters", "late", "topology", "explain", "nearest", "metrics", "top", "web", "record", "link", "reload", "reset-counters", "stop"], "cepheus": ["doctor", "fabric-test"], "cepheus-sim": ["experiment"], "cepheus-cmd": ["status"], "cepheus-replica": ["serve", "status", "check"]}
 
 
 def options(text):
