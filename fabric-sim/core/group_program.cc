@@ -20,6 +20,7 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
       engine_({.self = {host.address(), config.qpn, 0, config.control_port, config.token},
                .path_mtu = static_cast<std::uint16_t>(host.nic().config().max_mtu),
                .is_sender_group = config.is_sender_group,
+               .reduction = config.reduction,
                .sender_time_limit = wire::times::kSenderGivesUp,
                .receiver_time_limit = config.receiver_time_limit,
                .sender_lives = config.sender_lives,

@@ -5,6 +5,7 @@
 // and receives over the queue pair.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "fabric-sim/core/connection.h"
@@ -19,6 +20,7 @@ class GroupProgram : public Actor, public DatagramClient {
     std::uint16_t control_port = 0;
     std::uint32_t token = 0;
     bool is_sender_group = false;
+    std::optional<wire::MrpReduction> reduction = {};  // of a reduction group
     QpTimers timers = {};
     wire::Duration receiver_time_limit = wire::times::kReceiverGivesUp;
     wire::Duration sender_lives = wire::times::kSenderLives;

@@ -9,21 +9,18 @@
 
 #include "fabric-sim/core/random.h"
 #include "fabric-sim/experiments/settings.h"
+#include "nic-emulator/engine/live_defaults.h"
 
 namespace cepheus::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
 constexpr std::uint32_t kNoWindow = 1 << 16;
 
-Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
-    : seed_(config.seed),
-      simulator_(~std::uint64_t{0}),
-      memory_(std::make_unique_for_overwrite<std::uint8_t[]>(config.memory)),
-      memory_size_(config.memory) {
-  topology.hello = {};
-  topology.seed = config.seed;
-  topology.assign_link_seeds();
+rnic::NicConfig nic_of(const net::Topology& topology, const TestbedConfig& config) {
+  if (config.has_live_nics) return rnic::live_defaults(topology.mtu, topology.slowest_rate());
   rnic::NicConfig nic;
   nic.max_qps = config.max_qps;
   nic.max_mtu = topology.mtu;
@@ -33,6 +30,20 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   nic.min_ack_timeout = config.ack_timeout;
   nic.congestion = config.congestion;
   if (config.congestion) nic.window_packets = nic.cautious_window = kNoWindow;
+  return nic;
+}
+
+}  // namespace
+
+Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
+    : seed_(config.seed),
+      simulator_(~std::uint64_t{0}),
+      memory_(std::make_unique_for_overwrite<std::uint8_t[]>(config.memory)),
+      memory_size_(config.memory) {
+  topology.hello = {};
+  topology.seed = config.seed;
+  topology.assign_link_seeds();
+  rnic::NicConfig nic = nic_of(topology, config);
   if (config.profile != nullptr) config.profile->apply(nic);
   SettingsLog::note(topology, nic);
   std::vector<rnic::NicConfig> nics(topology.hosts.size(), nic);

@@ -27,6 +27,8 @@ struct TestbedConfig {
   // If set, NICs have practically no window of packets, as in the papers: only rates limit the data
   // under way.
   std::optional<rnic::CongestionConfig> congestion = {};
+  // All NICs as shipped, with real payload and ICRCs; the settings above don't count then.
+  bool has_live_nics = false;
   // Make of all NICs; null: the emulated NIC.
   const rnic::NicProfile* profile = nullptr;
   // Manners of all switches; the default: no boxes.
