@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
+
+#include "fabric-sim/core/trunk_distances.h"
 
 namespace cepheus::sim {
 namespace {
 
 constexpr std::size_t kGone = std::numeric_limits<std::size_t>::max();
 
-// By old number: the new one, or kGone.
+// The new number of each part, or kGone, by its old number.
 template <typename IsLeftOut>
 std::vector<std::size_t> renumbered(std::size_t count, IsLeftOut&& is_left_out) {
   std::vector<std::size_t> numbers(count, kGone);
@@ -111,43 +112,16 @@ void Cutter::leave_out_of_group(std::size_t g) {
   if (lacks(PartKind::kGroup, g) || group.members.size() < 2) group.messages.clear();
 }
 
-constexpr std::size_t kFar = kGone;
-
-// Number of trunks from a switch to each other one; kFar if there is no path.
-std::vector<std::size_t> distances(const net::Topology& t, std::size_t from,
-                                   const std::vector<std::size_t>& without_trunks) {
-  std::vector<std::vector<std::size_t>> neighbours(t.switches.size());
-  for (std::size_t i = 0; i < t.trunks.size(); ++i) {
-    if (std::ranges::find(without_trunks, i) != without_trunks.end()) continue;
-    neighbours[t.trunks[i].a].push_back(t.trunks[i].b);
-    neighbours[t.trunks[i].b].push_back(t.trunks[i].a);
-  }
-  std::vector<std::size_t> steps(t.switches.size(), kFar);
-  std::queue<std::size_t> next;
-  steps[from] = 0;
-  next.push(from);
-  while (!next.empty()) {
-    const std::size_t at = next.front();
-    next.pop();
-    for (const std::size_t n : neighbours[at]) {
-      if (steps[n] != kFar) continue;
-      steps[n] = steps[at] + 1;
-      next.push(n);
-    }
-  }
-  return steps;
-}
-
 // Switches route over shortest paths only: one must stay whole between any two hosts.
 bool has_ways(const ScenarioPlan& plan) {
   const net::Topology& t = plan.topology;
   std::set<std::size_t> with_hosts;
   for (const net::HostSpec& host : t.hosts) with_hosts.insert(host.switch_index);
   for (const std::size_t from : with_hosts) {
-    const auto whole = distances(t, from, {});
-    const auto after_cut = distances(t, from, plan.cut.trunks);
+    const auto whole = trunk_distances(t, from);
+    const auto after_cut = trunk_distances(t, from, plan.cut.trunks);
     for (const std::size_t to : with_hosts) {
-      if (whole[to] == kFar || after_cut[to] != whole[to]) return false;
+      if (whole[to] == kNoPath || after_cut[to] != whole[to]) return false;
     }
   }
   return true;

@@ -1,0 +1,32 @@
+#include "fabric-sim/experiments/ways.h"
+
+#include <algorithm>
+
+#include "fabric-sim/core/trunk_distances.h"
+
+namespace cepheus::sim {
+
+Ways::Ways(const net::Topology& topology)
+    : trunks_(topology.switches.size()),
+      rate_(topology.hosts.front().up.rate),
+      delay_(topology.hosts.front().up.delay) {
+  for (const net::HostSpec& host : topology.hosts) {
+    switch_of_.push_back(host.switch_index);
+    auto& trunks = trunks_[host.switch_index];
+    if (trunks.empty()) trunks = trunk_distances(topology, host.switch_index);
+  }
+}
+
+std::size_t Ways::links_to_switch_of(std::size_t at) const {
+  std::size_t most = 0;
+  for (const std::size_t s : switch_of_) most = std::max(most, 1 + trunks_[s][switch_of_[at]]);
+  return most;
+}
+
+std::size_t Ways::most_links() const {
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < hosts(); ++i) most = std::max(most, 1 + links_to_switch_of(i));
+  return most;
+}
+
+}  // namespace cepheus::sim
