@@ -251,8 +251,8 @@ void add_plan(CLI::App& app, PlanOptions& plan) {
   for (const PlanFlag& flag : kPlanFlags) app.add_flag(flag.name, plan.*flag.option, flag.help);
   app.get_option("--fabrics")->excludes(switches);
   CLI::Option* const reductions = app.get_option("--reductions");
-  for (const char* other : {"--host-sync", "--writes", "--per-request", "--sender-groups",
-                            "--long-turns", "--record"}) {
+  for (const char* other :
+       {"--host-sync", "--writes", "--per-request", "--sender-groups", "--long-turns"}) {
     reductions->excludes(app.get_option(other));
   }
 }

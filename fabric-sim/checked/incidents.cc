@@ -103,7 +103,7 @@ void add_incidents(ScenarioPlan& plan) {
     // Senders must outlast the time after which a silent member is evicted.
     // No switch reports a sender group's receiver to the sender: its switch may have no part in the
     // group.
-    const bool is_reported = incident.noticed && !plan.groups.front().has_one_sender;
+    const bool is_reported = incident.noticed && !plan.has_sender_groups();
     if (is_death(incident) && !is_reported) {
       plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
     }

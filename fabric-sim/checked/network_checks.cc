@@ -187,20 +187,6 @@ void check_path_mtu(std::optional<std::uint32_t>& least, wire::Ipv4 member, std:
                                           std::to_string(*least));
 }
 
-void await_empty_cables(const Network& network, const ScenarioPlan& plan, Instant now,
-                        const std::function<bool(Instant)>& run_until) {
-  const bool sends_hellos = plan.topology.hello.count() > 0;
-  if (!sends_hellos && network.frames_in_flight() == 0) return;
-  const Duration hello =
-      sends_hellos ? plan.topology.hello : Duration{std::chrono::milliseconds(1)};
-  const auto since = now.time_since_epoch();
-  Instant between(since - since % hello + hello * 3 / 2);
-  bool goes_on = run_until(between);
-  for (int i = 0; i < 3 && goes_on && network.frames_in_flight() > 0; ++i) {
-    goes_on = run_until(between += hello);
-  }
-}
-
 void check_nothing_is_left(const Network& network, Findings& findings) {
   check_tables_are_empty(network, findings);
   for (const auto& node : network.switches()) {

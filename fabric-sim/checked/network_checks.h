@@ -1,7 +1,6 @@
 // Invariants of the network itself: isolation of groups, balance of frames, no remains.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,18 +34,14 @@ void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& 
 // The least path MTU of the group's members and of all ports between them; none if there are several
 // ways.
 std::optional<std::uint32_t> least_mtu(const ScenarioPlan& plan, const GroupPlan& group);
-// Reports if a member that takes part in the group, and so has a path MTU, has not the least one.
-// `least`: of all members before, and of this one afterwards.
+// Reports a member whose path MTU is not the group's least one. If `least` is unset, this member
+// sets it for the next ones.
 void check_path_mtu(std::optional<std::uint32_t>& least, wire::Ipv4 member, std::uint32_t path_mtu,
                     Findings& findings);
 // No copy was too long for its port.
 void check_lengths(const Network& network, Findings& findings);
 // Switches have repeated requests to sources for overdue feedback only.
 void check_requests(const Network& network, Findings& findings);
-// Runs on until no frame is in flight. Switches may exchange HELLOs for ever, all at the same
-// moments: until a moment between two of them. `run_until`: false if the run is over.
-void await_empty_cables(const Network& network, const ScenarioPlan& plan, Instant now,
-                        const std::function<bool(Instant)>& run_until);
 // No group and no tombstone in any switch.
 void check_tables_are_empty(const Network& network, Findings& findings);
 // After the end: no group, no tombstone, no frame, no buffer.

@@ -1,9 +1,10 @@
-// The run of one seed, whatever its groups do.
+// Runs a plan as a GroupScenario, or as a ReductionScenario if its groups reduce.
 #pragma once
 
 #include <iosfwd>
 
-#include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/outcome.h"
+#include "fabric-sim/checked/scenario_plan.h"
 
 namespace cepheus::sim {
 

@@ -145,6 +145,9 @@ struct ScenarioPlan {
   bool late_packets_meet_tombstone = false;
   bool reduces = false;  // every group reduces (reductions/reduction_scenario.h)
   std::uint64_t event_budget = 400'000;
+
+  // All groups are sender groups, or none.
+  bool has_sender_groups() const { return groups.front().has_one_sender; }
 };
 
 struct PlanOptions {

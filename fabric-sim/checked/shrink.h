@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "fabric-sim/checked/group_scenario.h"
 #include "fabric-sim/checked/omitted_parts.h"
+#include "fabric-sim/checked/outcome.h"
 
 namespace cepheus::sim {
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric-sim/checked/group_scenario.h"
 #include "fabric-sim/checked/run_seed.h"
 #include "net/shapes.h"
 
@@ -57,7 +58,7 @@ TEST(Shrink, HasNothingToDoWhereAllHolds) {
   EXPECT_FALSE(shrink(1, options));
 }
 
-TEST(Reduction, IsReadAsItIsWritten) {
+TEST(OmittedParts, AreReadAsTheyAreWritten) {
   const std::string text = "i0-2,cut,g1,s0,s2-4,h0-12,m0.3,m0.5-6,m1.0,t9,loss,packets";
   const auto parts = omitted_from(text);
   ASSERT_TRUE(parts) << parts.error().text;

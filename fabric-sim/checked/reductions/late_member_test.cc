@@ -30,12 +30,12 @@ class LateMember {
       : random_(seed),
         network_(simulator_, topology(hosts_of_leaf), std::vector<rnic::NicConfig>(kMembers)),
         ledger_(plan(), findings_) {
-    transport_.timeout_code = 12;  // longer than anybody is late
+    transport_.timeout_code = 12;  // longer than the member is late
     std::vector<wire::MrpMember> names;
     for (std::size_t i = 0; i < kMembers; ++i) {
       members_.push_back(std::make_unique<ReductionProgram>(simulator_, network_.host(i), ledger_,
                                                             i, transport_, random_.next()));
-      names.push_back(members_.back()->name());
+      names.push_back(members_.back()->member());
     }
     members_[ledger_.plan().group.leader]->lead(names);
   }
@@ -51,7 +51,7 @@ class LateMember {
     ASSERT_FALSE(findings_.first()) << findings_.first()->text;
   }
   std::size_t late() const { return ledger_.plan().late_member; }
-  // Hosts, and of each trunk to a leaf with one host that host, for which others have waited.
+  // Hosts that switches named late. A trunk to a leaf with one host names that host.
   const std::set<std::size_t>& named() const { return named_; }
 
  private:
@@ -81,7 +81,7 @@ class LateMember {
   void run_until(IsDone is_done) {
     const Instant end = simulator_.now() + 1s;
     while (!is_done() && !findings_.first()) {
-      ASSERT_LT(simulator_.now(), end) << "nothing ends";
+      ASSERT_LT(simulator_.now(), end) << "the reductions don't end";
       ASSERT_NE(simulator_.run(simulator_.now() + kLookEvery), Simulator::End::kBudget);
     }
   }
@@ -119,8 +119,9 @@ class LateMember {
   std::set<std::size_t> named_;
 };
 
-// All at one switch, four at a leaf, and each at its own: there its switch knows of nothing.
-TEST(LateMembers, AreNamedByTheSwitchesAndNobodyElse) {
+// All members at one switch, four at a leaf, and one at a leaf. In the last case the late member's
+// own leaf waits for nobody else, so only its neighbours can name it.
+TEST(LateMembers, AreTheOnlyOnesThatSwitchesName) {
   for (const std::size_t hosts_of_leaf : {16, 4, 1}) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       SCOPED_TRACE(std::to_string(hosts_of_leaf) + " hosts a leaf, seed " + std::to_string(seed));

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kMostMemory = 4 << 20;  // bytes of slots that the members have
+constexpr std::size_t kMostMemory = 4 << 20;  // bytes of all members' slots
 constexpr std::size_t kFewMembers = 16;
 
 bool has_marks(const net::Topology& topology) {
@@ -27,7 +27,7 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
   plan.group.loss_ends = true;
   const std::size_t members = group.members.size();
   const std::uint32_t path_mtu = scenario.transport.path_mtu;
-  // REGISTER names a unit before the path MTU is known, so it may be longer.
+  // The unit may be longer than the path MTU, because REGISTER has it before the path MTU is known.
   plan.reduction.unit =
       static_cast<std::uint16_t>(random.chance(0.2)   ? wire::MrpReduction::kMostUnit
                                  : random.chance(0.5) ? path_mtu
@@ -51,14 +51,15 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
     const std::uint64_t units = 1 + random.below(3 * std::uint64_t{plan.reduction.window});
     plan.operations.back() = {wire::ReductionOp::kOr, static_cast<std::uint32_t>(units * unit)};
   }
-  // Whole windows before a number or PSN wraps: most seeds reach it.
+  // Skip whole windows, up to shortly before a unit number or a PSN wraps. Most of these seeds go
+  // on beyond that place.
   if (random.chance(0.3)) {
     const std::uint64_t wraps =
         random.chance(0.5) ? std::uint64_t{1} << 16
         : random.chance(0.5)
             ? std::uint64_t{1} << 24
             : (std::uint64_t{1} << 24) - wire::group_start_psn(group.id, group.epoch).value();
-    plan.left_out = (wraps - random.below(40)) / plan.reduction.window * plan.reduction.window;
+    plan.skipped = (wraps - random.below(40)) / plan.reduction.window * plan.reduction.window;
   }
   plan.most_begun = 1 + random.below(4);
   if (random.chance(0.5)) plan.longest_pause = random.between(Duration{0}, Duration{3ms});
@@ -69,8 +70,8 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
     if (random.chance(0.2)) plan.late_by += scenario.transport.silence();
   }
   if (!has_marks(scenario.topology)) return plan;
-  plan.left_out = 0;
-  // Enough to fill queues.
+  plan.skipped = 0;
+  // Queues mark only if they fill.
   plan.reduction.unit = static_cast<std::uint16_t>(path_mtu);
   plan.reduction.window = static_cast<std::uint16_t>(8u << random.below(4));
   for (ReductionOperation& one : plan.operations) {

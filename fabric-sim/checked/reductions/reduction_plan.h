@@ -1,4 +1,4 @@
-// What a seed determines about the reductions of one group, beside its members and its fabric.
+// The reductions of one group: operations, units, and the member that is late. A seed draws them.
 #pragma once
 
 #include <vector>
@@ -18,15 +18,16 @@ struct ReductionPlan {
   GroupPlan group;  // without messages
   wire::MrpReduction reduction;
   std::vector<ReductionOperation> operations;
-  std::uint64_t left_out = 0;      // units before the first: numbers and PSNs wrap soon
-  std::size_t most_begun = 1;      // operations that a member begins before the first has ended
+  std::uint64_t skipped = 0;       // units before the first operation: numbers and PSNs wrap soon
+  std::size_t most_begun = 1;      // operations of a member that may be under way at once
   wire::Duration longest_pause{};  // before a member begins an operation
-  // One member is late to one operation, and nobody gives it up.
+  // One member begins one operation late. All others must wait for it.
   std::size_t late_member = 0, late_operation = 0;
   wire::Duration late_by{};
 };
 
-// The reductions of one of the plan's groups. Its messages are left out, and it has no evictions.
+// Reductions of the members of one of the plan's groups. The group loses its messages, and evicts
+// no members.
 ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& plan);
 
 }  // namespace cepheus::sim

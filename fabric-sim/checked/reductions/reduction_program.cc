@@ -33,11 +33,12 @@ ReductionProgram::ReductionProgram(Simulator& simulator, Host& host, ReductionLe
       keys_(open_memory(host, memory_)),
       membership_(member_of(host, ledger.plan()),
                   static_cast<std::uint16_t>(host.nic().config().max_mtu), true) {
-  host.attach(name().qpn, *this);
-  host.listen(*this, name().control_port);
+  host.attach(member().qpn, *this);
+  host.listen(*this, member().control_port);
 }
 
 void ReductionProgram::lead(std::span<const wire::MrpMember> members) {
+  if (!is_open_) return;
   const ReductionPlan& plan = ledger_.plan();
   mrp::RegistrationConfig config = leader_config(host_, plan.group, transport_);
   config.path_mtu = static_cast<std::uint16_t>(host_.nic().config().max_mtu);
@@ -50,6 +51,7 @@ void ReductionProgram::lead(std::span<const wire::MrpMember> members) {
 }
 
 void ReductionProgram::unregister() {
+  if (is_gone()) return;
   is_leaving_ = true;
   registration_->unregister(simulator_.now(), out_);
   carry_out();
@@ -57,7 +59,7 @@ void ReductionProgram::unregister() {
 
 void ReductionProgram::close() {
   if (!std::exchange(is_open_, false)) return;
-  host_.nic().destroy_qp(name().qpn);
+  host_.nic().destroy_qp(member().qpn);
   host_.nic().deregister_memory(keys_.lkey);
 }
 
@@ -92,7 +94,7 @@ void ReductionProgram::on_datagram(Instant now, wire::Ipv4 from, const wire::Mrp
 // Sends the messages, and looks what a leader has to do.
 void ReductionProgram::carry_out() {
   follow();
-  for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, name().control_port);
+  for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, member().control_port);
   out_.clear();
   const Instant due = registration_ ? registration_->deadline() : membership_.deadline();
   if (due >= timer_at_) return;
@@ -117,7 +119,7 @@ void ReductionProgram::connect(std::uint16_t path_mtu) {
   if (!registration_ && membership_.reduction() != reduction) {
     return fail("REGISTER had another record", &ReductionLedger::on_wrong);
   }
-  sim::connect(host_, name().qpn, mcast::group_end(group.id, group.epoch, path_mtu),
+  sim::connect(host_, member().qpn, mcast::group_end(group.id, group.epoch, path_mtu),
                {transport_.timeout_code, transport_.min_rnr_timer});
   path_mtu_ = path_mtu;
   units_.emplace(group.epoch, std::min(reduction.unit, path_mtu), reduction.window);
@@ -132,7 +134,7 @@ void ReductionProgram::activate() {
 }
 
 bool ReductionProgram::begin(std::uint64_t units) {
-  if (units > 0 && (!is_active() || !host_.nic().jump(name().qpn, units, units))) return false;
+  if (units > 0 && (!is_active() || !host_.nic().jump(member().qpn, units, units))) return false;
   if (units > 0) units_->jump(units);
   may_begin_ = true;
   if (is_active()) begin_soon();
@@ -206,7 +208,7 @@ rnic::Sge ReductionProgram::result_slot(std::uint32_t slot) const {
 
 void ReductionProgram::pump() {
   while (const auto slot = units_->next_receive()) {
-    post_receive(host_, name().qpn, result_slot(*slot), *slot);
+    post_receive(host_, member().qpn, result_slot(*slot), *slot);
     units_->on_receive_posted();
   }
   while (const auto part = units_->next_contribution()) {
@@ -225,7 +227,7 @@ void ReductionProgram::send(const mcast::ReductionUnits::Part& part) {
   wr.signaled = true;
   wr.imm = part.imm;
   ledger_.on_contributed(index_);
-  post_send(host_, name().qpn, piece, wr);
+  post_send(host_, member().qpn, piece, wr);
 }
 
 void ReductionProgram::on_completion(Instant, const rnic::Completion& completion) {
@@ -261,7 +263,7 @@ void ReductionProgram::take(const rnic::Completion& completion) {
 void ReductionProgram::fail(const std::string& why, Report report) {
   if (std::exchange(has_failed_, true)) return;
   (ledger_.*report)(index_, why);
-  static_cast<void>(set_state(host_, name().qpn, rnic::QpState::kErr));
+  static_cast<void>(set_state(host_, member().qpn, rnic::QpState::kErr));
   if (registration_) {
     registration_->give_up(simulator_.now(), why, out_);
   } else {

@@ -19,7 +19,7 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   ReductionProgram(Simulator& simulator, Host& host, ReductionLedger& ledger, std::size_t index,
                    const TransportPlan& transport, std::uint64_t seed);
 
-  const wire::MrpMember& name() const { return membership_.self(); }
+  const wire::MrpMember& member() const { return membership_.self(); }
   void lead(std::span<const wire::MrpMember> members);
   // As the leader: the group ends.
   void unregister();
@@ -28,6 +28,7 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
     return !is_open_ || !registration_ || registration_->state() == mrp::Registration::State::kGone;
   }
   bool is_active() const { return is_open_ && is_active_ && !has_failed_ && !is_leaving_; }
+  bool takes_part() const { return is_active(); }
   // Operations begin from now on, behind `units` that are left out. False: it is not ready yet.
   bool begin(std::uint64_t units);
   // 0: it is not connected.
