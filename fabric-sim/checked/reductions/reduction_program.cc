@@ -91,9 +91,9 @@ void ReductionProgram::on_datagram(Instant now, wire::Ipv4 from, const wire::Mrp
   carry_out();
 }
 
-// Sends the messages, and looks what a leader has to do.
+// Sends the messages, and requests a timer for the deadline.
 void ReductionProgram::carry_out() {
-  follow();
+  follow_registration();
   for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, member().control_port);
   out_.clear();
   const Instant due = registration_ ? registration_->deadline() : membership_.deadline();
@@ -102,7 +102,8 @@ void ReductionProgram::carry_out() {
   simulator_.schedule(due, *this, kTimer);
 }
 
-void ReductionProgram::follow() {
+// The leader connects and becomes active when its registration does.
+void ReductionProgram::follow_registration() {
   using State = mrp::Registration::State;
   if (!registration_) return;
   if (registration_->state() == State::kConnecting && !units_) {
@@ -159,27 +160,29 @@ void ReductionProgram::on_event(Instant now, std::uint64_t what) {
   if (host_.programs_awake_at() > now) {
     return simulator_.schedule(host_.programs_awake_at(), *this, what);
   }
-  if (what == kBegin && has_failed_) return;
   if (what == kBegin) {
-    begins_soon_ = false;
-    const std::size_t next = ledger_.begun(index_);
-    const ReductionOperation& one = ledger_.plan().operations[next];
-    ledger_.on_begun(index_);
-    units_->start(next, one.op, one.bytes);
-    pump();
-    return begin_soon();
-  }
-  if (what == kLook) return look();
-  if (timer_at_ <= now) timer_at_ = wire::kNever;
-  if (registration_) {
-    registration_->on_timer(now, out_);
+    begin_next();
+  } else if (what == kLook) {
+    look();
   } else {
-    membership_.on_timer(now, out_);
+    if (timer_at_ <= now) timer_at_ = wire::kNever;
+    registration_ ? registration_->on_timer(now, out_) : membership_.on_timer(now, out_);
   }
   carry_out();
 }
 
-// A member that waits asks whether the group goes on, and gives it up without an answer.
+void ReductionProgram::begin_next() {
+  if (has_failed_) return;
+  begins_soon_ = false;
+  const std::size_t next = ledger_.begun(index_);
+  const ReductionOperation& one = ledger_.plan().operations[next];
+  ledger_.on_begun(index_);
+  units_->start(next, one.op, one.bytes);
+  pump();
+  begin_soon();
+}
+
+// A waiting member requests an answer about its group, and fails if none comes.
 void ReductionProgram::look() {
   if (has_failed_ || is_leaving_) return;
   const Instant now = simulator_.now();
@@ -187,14 +190,13 @@ void ReductionProgram::look() {
   if (units_->operations() == 0) {
     answered_ = now;
   } else if (now - answered_ > transport_.silence()) {
-    fail("it waits, and nobody answers", &ReductionLedger::on_gave_up);
+    fail("its requests get no answer", &ReductionLedger::on_gave_up);
   } else if (registration_) {
     registration_->send_request(now, out_);
   } else {
     membership_.send_request(out_);
   }
   simulator_.schedule(now + kLookEvery, *this, kLook);
-  carry_out();
 }
 
 rnic::Sge ReductionProgram::sent_slot(std::uint32_t slot, std::uint32_t bytes) const {
@@ -234,17 +236,17 @@ void ReductionProgram::on_completion(Instant, const rnic::Completion& completion
   if (!is_open_ || has_failed_) return;
   if (completion.status != rnic::WcStatus::kSuccess) {
     fail("a work request ended with " + std::string(rnic::to_string(completion.status)));
-    return carry_out();
-  }
-  if (completion.opcode == rnic::WcOpcode::kRecv) {
+  } else if (completion.opcode == rnic::WcOpcode::kRecv) {
     answered_ = simulator_.now();
     take(completion);
-    if (has_failed_) return carry_out();
   } else {
     units_->on_send_done();
   }
-  pump();
-  begin_soon();
+  if (!has_failed_) {
+    pump();
+    begin_soon();
+  }
+  carry_out();
 }
 
 void ReductionProgram::take(const rnic::Completion& completion) {
@@ -259,7 +261,7 @@ void ReductionProgram::take(const rnic::Completion& completion) {
   if (part->is_last) ledger_.on_ended(index_, part->operation);
 }
 
-// The others learn it: the group ends with its first failure.
+// The group ends with its first failure, so the other members must learn of it.
 void ReductionProgram::fail(const std::string& why, Report report) {
   if (std::exchange(has_failed_, true)) return;
   (ledger_.*report)(index_, why);

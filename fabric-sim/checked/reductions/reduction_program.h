@@ -1,5 +1,6 @@
-// One member of a reduction group as a program of a simulated host: its part in the registration, a
-// queue pair, and operations as planned.
+// One member of a reduction group as a program of a simulated host: its part in the registration,
+// its queue pair, and its planned operations. Each event, datagram and completion ends in
+// carry_out().
 #pragma once
 
 #include <optional>
@@ -20,8 +21,9 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
                    const TransportPlan& transport, std::uint64_t seed);
 
   const wire::MrpMember& member() const { return membership_.self(); }
+  // Makes it the leader of the group of these members, which include it.
   void lead(std::span<const wire::MrpMember> members);
-  // As the leader: the group ends.
+  // Ends the group that it leads.
   void unregister();
   // It has ended the group, or can't any more.
   bool is_gone() const {
@@ -29,11 +31,12 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   }
   bool is_active() const { return is_open_ && is_active_ && !has_failed_ && !is_leaving_; }
   bool takes_part() const { return is_active(); }
-  // Operations begin from now on, behind `units` that are left out. False: it is not ready yet.
+  // Its operations may begin from now on, after it has skipped this number of units. False: it is
+  // not active, or has work under way.
   bool begin(std::uint64_t units);
-  // 0: it is not connected.
+  // 0: its queue pair is not connected.
   std::uint16_t path_mtu() const { return path_mtu_; }
-  // The queue pair is destroyed: the group has ended, or its host is gone.
+  // Destroys the queue pair: the group has ended, or the member's host is gone.
   void close();
 
   void on_event(Instant now, std::uint64_t what) override;
@@ -44,10 +47,11 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   enum What : std::uint64_t { kTimer, kBegin, kLook };
 
   void carry_out();
-  void follow();
+  void follow_registration();
   void connect(std::uint16_t path_mtu);
   void activate();
   void begin_soon();
+  void begin_next();
   void pump();
   void send(const mcast::ReductionUnits::Part& part);
   void take(const rnic::Completion& completion);
@@ -70,7 +74,7 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   std::optional<mcast::ReductionUnits> units_;  // from CONNECT on
   mrp::Outbox out_;
   Instant timer_at_ = wire::kNever;
-  Instant answered_{};  // by the fabric, while it waits
+  Instant answered_{};  // when the leader or a switch last answered a waiting member
   bool is_active_ = false, is_leaving_ = false, has_failed_ = false, is_open_ = true;
   bool may_begin_ = false, begins_soon_ = false;
   std::uint16_t path_mtu_ = 0;
