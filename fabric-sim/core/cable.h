@@ -45,8 +45,8 @@ class Cable final : public Actor {
 
   // Takes over one reference to the frame's buffer. Copies a payload that is outside both the frame
   // and the pool. True if the frame has to wait. A waiting frame with an entry in the near end's
-  // books is lossless: it ignores the queue's limit, and `watch` is called for it. So is one with
-  // space of its own.
+  // books is lossless: it ignores the queue's limit, and `watch` is called for it. A frame
+  // with `is_reserved` has space of its own, and is lossless too.
   bool send(Instant now, const wire::Frame& frame,
             net::IngressBooks::EntryId entry = net::IngressBooks::kNone, bool is_reserved = false);
   // A pause frame has arrived from the far end.

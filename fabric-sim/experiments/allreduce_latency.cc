@@ -1,8 +1,9 @@
 // One small Allreduce, and one Barrier, beside unicasts, on a fat-tree. The switches gather all
-// blocks, and the hosts reduce them; that time is left out, as is all software.
+// blocks, and the hosts reduce them. The hosts' reduction and all software take no time here.
 //
-// Rivals in rounds send one message a round. The direct rival sends to all others at once: nothing
-// beats it if a message costs its sender no time, so it has a second row with such a time.
+// Rivals in rounds send one message a round. The direct rival sends to all others at once. It would
+// always be the fastest if messages took no time of the sender's software, so a second row has such
+// a time.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -34,7 +35,7 @@ struct Rival {
   bool is_direct = false;
 };
 
-// The first hosts of a fat-tree, as shipped but for the links' rate and delay.
+// The first hosts of a fat-tree. Only the links' rate and delay differ from the shipped defaults.
 class Fabric {
  public:
   explicit Fabric(std::size_t hosts)
@@ -59,7 +60,7 @@ class Fabric {
   Ways ways_;
 };
 
-// The best in rounds, and the direct one with time for each message.
+// The best rival in rounds, and the direct rival with kPost for each message.
 struct Unicasts {
   std::string best;
   double best_us = 0, direct_us = 0;
@@ -94,28 +95,8 @@ Unicasts measure_unicasts(const Fabric& fabric, const std::vector<Rival>& rivals
   return unicasts;
 }
 
-// Time of a gather by the switches, and its row.
-double measure_gather(const Fabric& fabric, std::size_t block, const std::string& series, double x,
-                      Report& report, std::optional<double> paper, const std::string& whose) {
-  report.progress(series);
-  const Ways& ways = fabric.ways();
-  const std::size_t to_root = ways.links_to_switch_of(0), nearest = ways.most_links();
-  const std::size_t bytes = fabric.hosts() * block;
-  constexpr std::size_t kUnit = ReductionTeam::kUsual.unit;
-  const double bound = us_of_reduction(bytes, kUnit, ways, to_root);
-  Testbed testbed = fabric.bed();
-  const double us = microseconds(time_of_gather(testbed, first_hosts(fabric.hosts()), block));
-  std::string note =
-      counted(units_of(bytes, kUnit), "unit") + ", " + std::to_string(2 * to_root) + " links";
-  if (nearest < 2 * to_root) note += ", " + std::to_string(nearest) + " by a root in the middle";
-  report.add(
-      series, x, us, "us",
-      {.paper = paper, .expected = bound, .note = note + (paper ? "; paper: " + whose : "")});
-  return us;
-}
-
-// Published figures of reductions in real switches, on other links and with the hosts' software:
-// the time, and the rival's time over it. mpitofino's rival is Open MPI's coll/tuned.
+// Published figures of reductions in real switches, on other links and with the hosts' software.
+// `times` is the rival's time over `us`. mpitofino's rival is Open MPI's coll/tuned.
 struct Peer {
   std::size_t hosts, bytes;
   double us, times;
@@ -131,6 +112,37 @@ const Peer* peer_of(std::size_t hosts, std::size_t bytes) {
   const auto at = std::ranges::find_if(
       kPeers, [&](const Peer& p) { return p.hosts == hosts && p.bytes == bytes; });
   return at == std::end(kPeers) ? nullptr : at;
+}
+
+std::optional<double> us_in(const Peer* peer) {
+  return peer == nullptr ? std::nullopt : std::optional(peer->us);
+}
+
+std::optional<double> times_in(const Peer* peer) {
+  return peer == nullptr ? std::nullopt : std::optional(peer->times);
+}
+
+std::string source_of(const Peer* peer) {
+  return peer == nullptr ? "" : std::string("; paper: ") + peer->name;
+}
+
+// Time of a gather by the switches, and its row beside that of `peer`, if not null.
+double measure_gather(const Fabric& fabric, std::size_t block, const std::string& series, double x,
+                      Report& report, const Peer* peer = nullptr) {
+  report.progress(series);
+  const Ways& ways = fabric.ways();
+  const std::size_t to_root = ways.links_to_switch_of(0), nearest = ways.most_links();
+  const std::size_t bytes = fabric.hosts() * block;
+  constexpr std::size_t kUnit = ReductionTeam::kUsual.unit;
+  const double bound = us_of_reduction(bytes, kUnit, ways, to_root);
+  Testbed testbed = fabric.bed();
+  const double us = microseconds(time_of_gather(testbed, first_hosts(fabric.hosts()), block));
+  std::string note =
+      counted(units_of(bytes, kUnit), "unit") + ", " + std::to_string(2 * to_root) + " links";
+  if (nearest < 2 * to_root) note += ", " + std::to_string(nearest) + " by a root in the middle";
+  report.add(series, x, us, "us",
+             {.paper = us_in(peer), .expected = bound, .note = note + source_of(peer)});
+  return us;
 }
 
 void compare(const Fabric& fabric, std::size_t block, Report& report) {
@@ -155,13 +167,9 @@ void compare(const Fabric& fabric, std::size_t block, Report& report) {
     report.add(ours, x, unicasts.best_us, "us", {.note = note});
     return;
   }
-  const double us = measure_gather(fabric, block, ours, x, report,
-                                   peer != nullptr ? std::optional(peer->us) : std::nullopt,
-                                   peer != nullptr ? peer->name : "");
-  report.add(
-      ratio, x, unicasts.best_us / us, "times",
-      {.paper = peer != nullptr ? std::optional(peer->times) : std::nullopt,
-       .note = unicasts.best + (peer != nullptr ? std::string("; paper: ") + peer->name : "")});
+  const double us = measure_gather(fabric, block, ours, x, report, peer);
+  report.add(ratio, x, unicasts.best_us / us, "times",
+             {.paper = times_in(peer), .note = unicasts.best + source_of(peer)});
   report.add(of + "direct, 100 ns a message, over cepheus", x, unicasts.direct_us / us, "times");
 }
 
@@ -191,7 +199,7 @@ void run_barrier(const ExperimentOptions& options, Report& report) {
         {"direct", direct(n, 0), true},
     };
     const Unicasts unicasts = measure_unicasts(fabric, rivals, "", x, report);
-    const double us = measure_gather(fabric, 0, "cepheus", x, report, {}, "");
+    const double us = measure_gather(fabric, 0, "cepheus", x, report);
     report.add("rounds over cepheus", x, unicasts.best_us / us, "times", {.note = unicasts.best});
     report.add("direct, 100 ns a message, over cepheus", x, unicasts.direct_us / us, "times");
   }
@@ -206,7 +214,7 @@ const Experiment kAllreduceLatency = {
     "4 s quick, 1 min",
     "bytes",
     "128 hosts, rounds over cepheus",
-    "as SHARP's with 8 bytes; less for more, whose gather takes more packets",
+    "as SHARP's with 8 bytes; less with larger blocks, because their gather takes more packets",
     allreduce_latency::run,
 };
 

@@ -1,5 +1,5 @@
 // All receives are posted before start(), one for each message. A connection keeps its messages'
-// order, so a rank only counts those of each sender.
+// order, so a rank only counts the messages of each sender.
 #include "fabric-sim/experiments/exchange_run.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class ExchangeRun::Program final : public Actor, public CompletionClient {
   const std::vector<Exchange> exchanges_;
   std::uint32_t lkey_ = 0;
   std::map<Rank, rnic::Qpn> connections_;
-  std::map<Rank, std::size_t> arrived_;  // and not taken yet, by sender
+  std::map<Rank, std::size_t> arrived_;  // messages not taken yet, by sender
   std::size_t next_ = 0;
   bool has_sent_ = false, is_running_ = true;
   Instant free_at_{};

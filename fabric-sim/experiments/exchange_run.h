@@ -12,8 +12,8 @@ namespace cepheus::sim {
 class ExchangeRun {
  public:
   // `hosts[r]` of the network is rank r. The connections are ready at once. A program needs `post`
-  // for each message that it sends, and no time for those that it receives. Messages are short
-  // enough to be copied: no rank waits for an acknowledgement.
+  // for each message that it sends, and no time to receive one. Messages are short enough to be
+  // copied: no rank waits for an acknowledgement.
   ExchangeRun(Testbed& testbed, const Exchanges& exchanges, const std::vector<std::size_t>& hosts,
               wire::Duration post = {});
   ~ExchangeRun();
@@ -33,7 +33,7 @@ class ExchangeRun {
   Instant ended_at_{};
 };
 
-// Runs them alone from now on; returns the time until the last rank is done.
+// Runs the exchanges alone from now on; returns the time until the last rank is done.
 wire::Duration time_of(Testbed& testbed, const Exchanges& exchanges,
                        const std::vector<std::size_t>& hosts, wire::Duration post = {});
 

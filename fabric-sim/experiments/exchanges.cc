@@ -1,5 +1,5 @@
-// Vectors are cut as MPICH does: part i of p begins at double i * doubles / p. So parts may be empty,
-// and are sent all the same.
+// Vectors are split as in MPICH: part i of p begins at double i * doubles / p. So parts may be
+// empty, and are sent even then.
 #include "fabric-sim/experiments/exchanges.h"
 
 #include <bit>
@@ -24,7 +24,7 @@ std::size_t skip_of(const circulant_graph& graph, int round) {
   return static_cast<std::size_t>(graph.skips[round]);
 }
 
-// To the next rank, from the one before.
+// A message to the next rank, and one from the rank before.
 Exchange to_next(Rank r, std::size_t ranks, std::uint64_t bytes) {
   return {(r + 1) % ranks, bytes, (r + ranks - 1) % ranks};
 }
@@ -53,7 +53,7 @@ Exchanges rabenseifner(std::size_t ranks, std::uint64_t bytes) {
   Exchanges all(ranks);
   for (Rank r = 0; r < ranks; ++r) {
     std::vector<Exchange> back;
-    std::size_t first = 0, parts = ranks;  // of the vector: this rank's so far
+    std::size_t first = 0, parts = ranks;  // of the vector, that this rank still sums
     for (std::size_t bit = 1; bit < ranks; bit *= 2) {
       const Rank partner = r ^ bit;
       parts /= 2;
@@ -83,7 +83,7 @@ Exchanges circulant_allreduce(std::size_t ranks, std::uint64_t bytes) {
   const circulant_graph graph = graph_of(ranks);
   Exchanges all(ranks);
   for (Rank r = 0; r < ranks; ++r) {
-    // Parts [first, last) behind those of rank r, which may go over the vector's end.
+    // Bytes of parts [first, last), counted from part r; after the last part follows part 0.
     const auto bytes_behind = [&](std::size_t first, std::size_t last) {
       std::uint64_t sum = 0;
       for (std::size_t i = first; i < last; ++i) {

@@ -1,5 +1,5 @@
-// Every algorithm in rounds: each rank learns from all others, and the times are those of closed
-// forms that can be computed by hand.
+// In every algorithm each rank gets the contributions of all others. The simulated times are those
+// of closed forms that can be computed by hand.
 #include "fabric-sim/experiments/exchanges.h"
 
 #include <gtest/gtest.h>
@@ -17,12 +17,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The ranks whose contributions each rank has in the end. Empty: a rank waits for ever.
+// By rank r and rank i: whether r has the contribution of i in the end. Empty: a rank waits for
+// ever.
 std::vector<std::vector<bool>> knowledge(const Exchanges& exchanges) {
   const std::size_t n = exchanges.size();
   std::vector<std::vector<bool>> knows(n, std::vector<bool>(n, false));
   std::map<std::pair<Rank, Rank>, std::deque<std::vector<bool>>> under_way;
-  std::vector<std::size_t> next(n, 0), sent(n, 0);  // `sent`: exchanges whose message is sent
+  std::vector<std::size_t> next(n, 0), sent(n, 0);  // `sent`: exchanges with a message already sent
   for (Rank r = 0; r < n; ++r) knows[r][r] = true;
   for (bool has_moved = true; has_moved;) {
     has_moved = false;

@@ -1,5 +1,5 @@
 // A member's memory has a window's slots for contributions, and as many for results. Each byte of a
-// block depends on its member, its place and the operation, so no other result passes as right.
+// block depends on its member, its place and the operation, so no other result is mistaken for it.
 #include "fabric-sim/experiments/reduction_team.h"
 
 #include <algorithm>

@@ -12,14 +12,15 @@ namespace cepheus::sim {
 
 class ReductionTeam {
  public:
-  // As libmcast's lanes have them.
+  // The same as in libmcast's lanes.
   static constexpr wire::MrpReduction kUsual{wire::MrpReduction::kGather,
                                              wire::MrpReduction::kMostUnit, 64};
-  // Of an operation; libmcast takes no longer ones (MCAST_REDUCTION_PACKETS).
+  // Units of an operation in libmcast (MCAST_REDUCTION_PACKETS).
   static constexpr std::size_t kMostUnits = 8;
 
-  // `hosts`: indices in the network, the first leads. Waits on virtual time until the group stands;
-  // throws std::runtime_error if that fails. The testbed moves payload.
+  // `hosts`: indices in the network; the first host leads. Waits on virtual time until the group is
+  // active; throws std::runtime_error if that fails. Precondition: the testbed has live NICs, because
+  // results are compared.
   ReductionTeam(Testbed& testbed, const std::vector<std::size_t>& hosts);
   ~ReductionTeam();
 

@@ -42,7 +42,7 @@ Report quick_run(const char* name) {
   return report;
 }
 
-TEST(AllreduceLatency, NamesTheRowsWhoseGatherIsTooLong) {
+TEST(AllreduceLatency, NamesRowsWithATooLongGather) {
   const Report report = quick_run("allreduce-latency");
   int served = 0, left = 0;
   for (const Point& p : report.points()) {

@@ -36,8 +36,8 @@ void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::ui
   for (std::size_t other = 0; other < members(); ++other) {
     if (members_[other].contributed > own.parts) continue;
     return findings_.report(Invariant::kCompletion,
-                            name(member) + " has a result" + part + ", to whose unit member " +
-                                std::to_string(other) + " has not contributed");
+                            name(member) + " has a unit of the result" + part + " before member " +
+                                std::to_string(other) + " has contributed to it");
   }
   ++own.parts;
   if (operation != own.ended || offset != own.received) {
@@ -69,7 +69,8 @@ void ReductionLedger::on_wrong(std::size_t member, const std::string& what) {
   findings_.report(Invariant::kDelivery, name(member) + ": " + what);
 }
 
-// The others may learn it from their leader alone.
+// The other members learn of the failure from their leader only. If the leader itself has failed,
+// they may get no answer.
 void ReductionLedger::on_failed(std::size_t member, const std::string& why) {
   members_[member].has_failed = true;
   if (!may_fail_) findings_.report(Invariant::kLiveness, name(member) + ": " + why);

@@ -1,4 +1,5 @@
-// What the members of one reduction group have done, and whether it was right: the oracle.
+// The oracle of one reduction group: it compares each member's results with all contributions, and
+// reports each error that no incident excuses.
 #pragma once
 
 #include <span>
@@ -16,25 +17,26 @@ class ReductionLedger {
   const ReductionPlan& plan() const { return plan_; }
   std::size_t members() const { return members_.size(); }
 
-  // A byte of what a member contributes to an operation. Most bytes are one member's, and zero at
-  // all others. The bits of every third one are of several members.
+  // One byte of a member's contribution to an operation. Most bytes of a result come from one
+  // member, and the others contribute zero. In every third byte the bits come from several members.
   std::uint8_t contribution(std::size_t member, std::size_t operation, std::uint64_t at) const;
   void on_active(std::size_t member) { members_[member].is_active = true; }
   void on_begun(std::size_t member) { ++members_[member].begun; }
-  // To one more unit.
+  // The member has contributed to one more unit.
   void on_contributed(std::size_t member) { ++members_[member].contributed; }
-  // The member has the next part of an operation's result: one unit, that all have contributed to.
+  // The member has the next unit of an operation's result. All members must have contributed to it.
   void on_part(std::size_t member, std::size_t operation, std::uint64_t offset,
                std::span<const std::uint8_t> data);
   void on_ended(std::size_t member, std::size_t operation);
-  // The member has got what no disaster excuses.
+  // The member has a wrong result. No disaster excuses this.
   void on_wrong(std::size_t member, const std::string& what);
-  // The member gives the group up: a finding, unless operations may fail.
+  // The group has failed at this member: a finding, unless operations may fail.
   void on_failed(std::size_t member, const std::string& why);
-  // The same, because nobody answers: the deaths of others leave the leader, and the way to it.
+  // The member has got no answer from its leader or its switch. The death of another member excuses
+  // an error, but not this: the leader and the path to it are still there.
   void on_gave_up(std::size_t member, const std::string& why);
   void on_disaster() { may_fail_ = was_struck_ = true; }
-  // A group ends with its first loss.
+  // A reduction group ends with its first loss of a member.
   void on_death(std::size_t member) {
     members_[member].is_dead = true;
     may_fail_ = true;

@@ -1,4 +1,4 @@
-// The oracle of reductions finds what it should find.
+// The oracle of reductions reports each kind of error, and excuses failures only after a disaster.
 #include "fabric-sim/checked/reductions/reduction_ledger.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST_F(ReductionLedgerTest, FindsAFailureWithoutADisaster) {
   EXPECT_EQ(found(), Invariant::kLiveness);
 }
 
-// Its leader lives, and would have told it.
+// Its leader lives, and would have answered.
 TEST_F(ReductionLedgerTest, FindsAMemberThatGivesUpAfterTheDeathOfAnother) {
   ledger_.on_death(1);
   ledger_.on_gave_up(0, "nobody answers");

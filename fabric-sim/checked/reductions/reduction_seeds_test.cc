@@ -15,8 +15,8 @@ TEST(ReductionSeeds, AreTheSameAgain) {
   EXPECT_GT(first.reduced, 0u);
 }
 
-// The ledger finds it, too, if switches do not check themselves.
-TEST(ReductionSeeds, EndTooEarlyIfASwitchWaitsForNobody) {
+// Switches do not check themselves here, so the ledger has to find the early results.
+TEST(ReductionSeeds, EndTooEarlyIfSwitchesDoNotWaitForAllPaths) {
   PlanOptions options{.reductions = true};
   ASSERT_TRUE(net::set_rule(options.rules, "reduction_all_paths", false));
   int found = 0;
