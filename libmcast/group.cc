@@ -278,10 +278,11 @@ std::size_t Group::most_at_once() const {
                                (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * work().path_mtu());
 }
 
-// A bulk message is at most as long as the window, unless the NIC keeps to it; WRITEs go in parts.
+// A bulk message or a reduction is at most as long as the window, unless the NIC keeps to it.
+// WRITEs go in parts.
 std::size_t Group::max_message() const {
   const std::size_t longest = work().window().longest();
-  if (!bulk_ || longest == 0) return most_at_once();
+  if (eager_ || longest == 0) return most_at_once();
   const std::size_t data = longest + 1 - packets_of(0);  // without its announcement
   return std::min(most_at_once(), std::max<std::size_t>(1, data) * work().path_mtu());
 }

@@ -154,6 +154,17 @@ TEST_F(ReductionLaneOverFake, RefusesWhatItDoesNotServeAndNamesTheLimit) {
   EXPECT_EQ(op_.calls, 0);
 }
 
+TEST_F(ReductionLaneOverFake, IsNoLongerThanAQueueOnTheWay) {
+  become_active(4);
+  EXPECT_EQ(attr().max_message, 4 * kMtu);
+  data_.assign(4 * kMtu + 1, 'a');
+  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), data_.size(), &op_),
+            MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a queue on the way takes 4 packets, so 4096 at most"));
+  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), 4 * kMtu, &op_), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_barrier(group_, &ops_[0]), MCAST_ERR_AGAIN);
+}
+
 TEST_F(FakeGroup, ReductionsNeedTheirLane) {
   make(MCAST_LANE_BULK);
   become_active();

@@ -58,20 +58,20 @@ typedef struct mcast_group_attr {
   uint16_t epoch;   /* of mcst_id */
   uint32_t members; /* leader: members without the evicted ones; others: 0 */
   int is_leader;
-  /* Bytes. EAGER: max_eager. BULK: as device, path MTU and window allow; a NIC that limits its
-   * packets by itself is not limited by the window. REDUCTION: of a result. */
+  /* Bytes. EAGER: max_eager. BULK: as device, path MTU and window allow. REDUCTION: of a result, as
+   * path MTU and window allow. The window bounds no NIC that limits its packets by itself. */
   size_t max_message;
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member; REDUCTION: by the switch */
   unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */
-  /* Packets that may be under way, as the slowest queue on the way takes them; 0: no limit is known.
-   * Sends beyond it are refused (MCAST_ERR_AGAIN). It changes while the group is active. */
+  /* Packets that may be under way, as the slowest queue on the way takes them; 0: no limit is
+   * known. Sends beyond it are refused (MCAST_ERR_AGAIN). It changes while the group is active. */
   uint32_t window;
   /* BULK, bytes: messages of this length keep the slowest queue busy. Fixed, and alike on all
    * members, once the group is active; 0: any length does. WRITEs go in portions. */
   size_t portion;
-  /* Payload bytes of a packet: the least of all members' and of all ports on the way, once the group
-   * is registered; before that the device's. */
+  /* Payload bytes of a packet: the least of all members' and of all ports on the way, once the
+   * group is registered; before that the device's. */
   uint32_t path_mtu;
 } mcast_group_attr_t;
 #define MCAST_GROUP_ATTR_INIT                                                                      \

@@ -8,14 +8,17 @@
  *
  * All members start the same operations with the same lengths in the same order. If their packets
  * differ, the group fails on all members (MCAST_ERR_FABRIC); the leader's reason names two members
- * and their lengths. Operations that are cut into the same packets are not told apart. Several operations may be under way. They end in the order of their start.
+ * and their lengths. Operations that are cut into the same packets are not told apart. Several
+ * operations may be under way. They end in the order of their start.
  *
- * Starting an operation copies the contribution. The result's memory must stay until done() has run,
- * once: with MCAST_OK and the result's length, when the whole result is there, or with the group's
- * failure. Then the result's bytes are undefined. When a group fails, an operation may have ended
- * with MCAST_OK on some members, and with the failure on others. A result shows that all members have started the
- * operation. It may be the same memory as the contribution. A late member holds the others' results
- * up, for hours if need be.
+ * Starting an operation copies the contribution. The result may be in the same memory as the
+ * contribution. Its memory must stay until done() has run, once:
+ *
+ *     MCAST_OK            the whole result is there, and all members have started the operation
+ *     others              the group has failed, and the result's bytes are undefined; the operation
+ *                         may have ended with MCAST_OK on other members
+ *
+ * A late member delays the others' results, for hours if need be.
  *
  * An operation can't be cancelled alone, because others may have its contribution:
  * mcast_group_destroy() and mcast_group_stop() end all of them.
@@ -25,8 +28,9 @@
  *     MCAST_ERR_AGAIN     its packets don't fit into reduction_window, or into a queue on the way,
  *                         beside this member's packets that are under way, or that its switch has
  *                         not acknowledged: repeat after mcast_progress()
- *     MCAST_ERR_INVALID   a wrong argument, a group that is not active yet, or a result longer than max_message (<mcast/query.h>),
- *                         which is MCAST_REDUCTION_PACKETS times path_mtu
+ *     MCAST_ERR_INVALID   a wrong argument, a group that is not active yet, or a result longer than
+ *                         max_message (<mcast/query.h>): MCAST_REDUCTION_PACKETS times path_mtu, or
+ *                         less if a queue on the way takes fewer packets
  *     others              the group has failed
  */
 #ifndef MCAST_REDUCE_H
