@@ -50,8 +50,8 @@ Expected<std::unique_ptr<CompletionQueues::Reservation>> CompletionQueues::reser
   const std::uint32_t most = device_.max_completions() / 2;
   if (entries > most) {
     return fail(MCAST_ERR_INVALID,
-                "send_depth and recv_depth together exceed the device's completion queues: use at "
-                "most " +
+                "send_depth and recv_depth, or twice reduction_window, exceed the device's "
+                "completion queues: use at most " +
                     std::to_string(most));
   }
   const std::uint32_t capacity = std::max(entries, std::min(kUsualReservations, most));

@@ -330,7 +330,8 @@ EXPORTED int ibv_query_device(ibv_context*, ibv_device_attr* out) {
 }
 EXPORTED int ibv_query_port(ibv_context* context, std::uint8_t, _compat_ibv_port_attr* attr) {
   auto* out = reinterpret_cast<ibv_port_attr*>(attr);
-  const Device& device = Device::instance();
+  Device& device = Device::instance();
+  device.note_call("port");
   const bool is_active = device.is_up && context->device->name != device.without_port;
   out->state = is_active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   out->link_layer = device.is_ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;

@@ -77,8 +77,8 @@ class Device {
   bool has_frozen_psns = false;   // queries show those that were set, whatever is sent
   bool comes_back = true;         // a queue pair can leave ERR
   std::function<void()> on_open;  // in ibv_open_device()
-  // Before each call of these, by its name or the new state's: "memory" (registered or not),
-  // "create", "destroy", "INIT", "RTR", "RTS", "ERR", "RESET". It may block.
+  // Before each call of these, by its name or the new state's: "port" (queried), "memory"
+  // (registered or not), "create", "destroy", "INIT", "RTR", "RTS", "ERR", "RESET". It may block.
   std::function<void(const std::string& call)> on_call;
   // Of an emulated NIC with the manners of another make, in microseconds; -1: the NIC's own.
   std::int64_t latest_repeat = -1;

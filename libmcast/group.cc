@@ -10,11 +10,24 @@
 namespace cepheus::mcast {
 namespace {
 
-std::optional<wire::MrpReduction> reduction_of(const GroupConfig& config, const Device& device) {
-  if (config.reduction_window == 0) return std::nullopt;
-  const auto unit = std::min<std::uint32_t>(device.path_mtu(), wire::MrpReduction::kMostUnit);
-  return wire::MrpReduction{wire::MrpReduction::kGather, static_cast<std::uint16_t>(unit),
-                            config.reduction_window};
+// The port's MTU is read once: it may change meanwhile, and a reduction's slots have its size.
+GroupSettings settings_of(const Facilities& facilities, const GroupConfig& config, wire::Qpn qpn) {
+  const auto path_mtu = static_cast<std::uint16_t>(facilities.device.path_mtu());
+  GroupSettings settings{
+      .self = {facilities.device.ipv4(), qpn, 0, facilities.control_port,
+               static_cast<std::uint32_t>(std::random_device()())},
+      .path_mtu = path_mtu,
+      .is_sender_group = config.sender_group,
+      .sender_time_limit = facilities.sender_time_limit,
+      .receiver_time_limit = facilities.receiver_time_limit,
+      .nic_window = facilities.nic_window,
+      .can_receive = config.lane != MCAST_LANE_EAGER || config.recv_cb != nullptr};
+  if (config.reduction_window > 0) {
+    settings.reduction = {wire::MrpReduction::kGather,
+                          std::min(path_mtu, wire::MrpReduction::kMostUnit),
+                          config.reduction_window};
+  }
+  return settings;
 }
 
 }  // namespace
@@ -71,16 +84,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       timers_(facilities.timers),
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),
-      engine_(
-          {.self = {facilities.device.ipv4(), wire::Qpn(pair->number()), 0, facilities.control_port,
-                    static_cast<std::uint32_t>(std::random_device()())},
-           .path_mtu = static_cast<std::uint16_t>(facilities.device.path_mtu()),
-           .is_sender_group = config.sender_group,
-           .reduction = reduction_of(config, facilities.device),
-           .sender_time_limit = facilities.sender_time_limit,
-           .receiver_time_limit = facilities.receiver_time_limit,
-           .nic_window = facilities.nic_window,
-           .can_receive = config.lane != MCAST_LANE_EAGER || config.recv_cb != nullptr}),
+      engine_(settings_of(facilities, config, wire::Qpn(pair->number()))),
       regions_(facilities.device, engine_.regions(), config.same_key),
       pair_(std::move(pair)) {}
 

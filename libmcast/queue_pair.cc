@@ -95,9 +95,9 @@ Expected<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
                                                        QueueDepths depths) {
   const std::uint32_t most = device.max_work_requests();
   if (depths.send > most || depths.receive + kMarkers > most) {
-    return fail(MCAST_ERR_INVALID, "send_depth and recv_depth: the device allows at most " +
-                                       std::to_string(most - kMarkers) +
-                                       " work requests in a queue");
+    return fail(MCAST_ERR_INVALID,
+                "send_depth and recv_depth, or reduction_window: the device allows at most " +
+                    std::to_string(most - kMarkers) + " work requests in a queue");
   }
   auto completions = queues.reserve(depths.send + depths.receive + kMarkers);
   if (!completions) return tl::unexpected(completions.error());

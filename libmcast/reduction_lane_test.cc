@@ -6,6 +6,7 @@
 #include <mcast/write.h>
 
 #include <string>
+#include <utility>
 
 #include "libmcast/fake_group.h"
 #include "wire/reduction.h"
@@ -184,6 +185,19 @@ TEST_F(FakeGroup, ReductionWindowsAreChecked) {
     EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID) << window;
     EXPECT_THAT(mcast_last_error(), HasSubstr("a power of two from 8 to 256"));
   }
+}
+
+TEST_F(FakeGroup, ReductionSlotsFitPacketsOfItsSettingsIfThePortsMtuChanges) {
+  bool is_first = true;
+  device_.on_call = [&](const std::string& call) {
+    if (call == "port" && !std::exchange(is_first, false)) device_.mtu = IBV_MTU_4096;
+  };
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = MCAST_LANE_REDUCTION;
+  make(params);
+  EXPECT_EQ(attr().path_mtu, kMtu);
+  EXPECT_EQ(pair().receives.front().length, kMtu);
+  device_.on_call = nullptr;
 }
 
 TEST_F(FakeGroup, ReductionSlotsAreBounded) {

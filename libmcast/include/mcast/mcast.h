@@ -26,8 +26,8 @@
  * mcast_last_error() has the text of the calling thread's last error.
  *
  * More: <mcast/query.h> attributes, <mcast/wait.h> sleeping, <mcast/recovery.h> failed groups,
- * <mcast/reduce.h> reductions, <mcast/write.h> WRITE into members' memory, <mcast/senders.h> groups with one fixed sender,
- * <mcast/verbs.h> verbs beside groups.
+ * <mcast/reduce.h> reductions, <mcast/write.h> WRITE into members' memory, <mcast/senders.h> groups
+ * with one fixed sender, <mcast/verbs.h> verbs beside groups.
  */
 #ifndef MCAST_MCAST_H
 #define MCAST_MCAST_H
@@ -49,7 +49,7 @@ typedef enum mcast_status {
   MCAST_ERR_INVALID = -1,   /* wrong argument or state: a bug of the caller */
   MCAST_ERR_AGAIN = -2,     /* a queue or its buffers are full: repeat after mcast_progress() */
   MCAST_ERR_NO_DEVICE = -3, /* no RDMA device that can serve: fall back */
-  MCAST_ERR_NO_MEMORY = -4, /* memory, or the context's bound of eager buffers: fall back */
+  MCAST_ERR_NO_MEMORY = -4, /* memory, or the context's max_eager_memory: fall back */
   MCAST_ERR_REJECTED = -5,  /* a switch or host refused the registration: fall back */
   MCAST_ERR_TIMED_OUT = -6, /* registration was not answered in time: fall back */
   /* Another leader has the group address, or another sender group of the host has the virtual QPN:
@@ -71,8 +71,8 @@ typedef struct mcast_mem* mcast_mem_h;
 
 typedef struct mcast_context_params {
   size_t struct_size;
-  /* Verbs device name; NULL: of the usable ones on the route to groups, the nearest to the process's
-   * cores. */
+  /* Verbs device name; NULL: of the usable ones on the route to groups, the nearest to the cores of
+   * the process. */
   const char* device;
   int gid_index;     /* -1: the RoCE v2 IPv4 GID on the route to groups */
   uint16_t mrp_port; /* UDP port that switches take registration at; 0: 18516 */
@@ -81,12 +81,14 @@ typedef struct mcast_context_params {
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
   const char* mcst_pool;        /* CIDR of group addresses; NULL: "198.18.0.0/15" */
   const char* key_file;         /* the fabric's key; NULL: $CEPHEUS_KEY_FILE, if set */
-  size_t max_eager_memory;      /* bytes of eager buffers over the context's groups; 0: 64 MiB */
+  /* Bytes of eager buffers, and of the packets that reduction groups keep, over all groups of the
+   * context; 0: 64 MiB */
+  size_t max_eager_memory;
   /* A group fails if no send completes for this time and no lagging member is known to be alive, or
    * if a waiting member gets no answer from the leader for this time (5000 at least). Only time
-   * within mcast_progress() counts. 0: 8000, or 11300 with NICs that repeat late, in which the leader
-   * evicts a dead member first. The device's time-out and retries are the lower bound (8600 with
-   * rdma_rxe, 570 with the emulated NIC, 4600 with hardware). */
+   * within mcast_progress() counts. 0: 8000, or 11300 with NICs that repeat late, in which the
+   * leader evicts a dead member first. The device's time-out and retries are the lower bound (8600
+   * with rdma_rxe, 570 with the emulated NIC, 4600 with hardware). */
   uint32_t progress_timeout_ms;
   /* Registration also ends if no CONFIRM comes for this time, so that a silent fabric is given up
    * sooner than a busy one. 0: register_timeout_ms alone counts. */
@@ -111,7 +113,8 @@ MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* para
  * memory stays registered until mcast_mem_deregister(). */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
 /* Advances all groups, and returns the number of completions and control events. Every 64th call
- * also does control work: registration, publications, failure detection (each call, during set-up). */
+ * also does control work: registration, publications, failure detection (during set-up: each call).
+ */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
 
 /* ---- groups ---- */
@@ -149,7 +152,7 @@ typedef struct mcast_group_params {
   mcast_lane_t lane;
   size_t max_eager;        /* EAGER: largest message, bytes; 0: 8192 */
   unsigned recv_depth;     /* EAGER: posted buffers; BULK: receives that may be posted; 0: 64 */
-  unsigned send_depth;     /* outstanding sends; 0: 64 */
+  unsigned send_depth;     /* EAGER, BULK: outstanding sends; 0: 64 */
   mcast_recv_cb_t recv_cb; /* EAGER; see also mcast_group_set_recv() */
   void* recv_arg;
   int same_key;                    /* BULK, alike on all members: <mcast/write.h> */
@@ -157,9 +160,9 @@ typedef struct mcast_group_params {
   int sender_group;                /* BULK, alike on all members: <mcast/senders.h> */
   uint32_t virtual_qpn;            /* of the leader of a sender group: <mcast/senders.h> */
   mcast_lost_member_t lost_member; /* the leader's counts */
-  /* REDUCTION, alike on all members: packets that a member may have under way. A power of two from 8
-   * to 256; 0: 64. A member keeps twice as many of its path MTU, within max_eager_memory, and so does
-   * each switch on the way, within its reduction_memory. */
+  /* REDUCTION, alike on all members: packets that a member may have under way. A power of two from
+   * 8 to 256; 0: 64. A member keeps twice as many of its path MTU, within max_eager_memory, and so
+   * does each switch on the way, within its reduction_memory. */
   unsigned reduction_window;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT                                                      \
@@ -211,7 +214,8 @@ MCAST_API mcast_status_t mcast_mem_register(mcast_context_h context, void* addre
                                             mcast_mem_h* out);
 MCAST_API void mcast_mem_deregister(mcast_mem_h mem);
 
-/* A bulk operation or reduction in flight, in the caller's memory: leave it alone until done() has run, once. */
+/* A bulk operation or reduction in flight, in the caller's memory: leave it alone until done() has
+ * run, once. */
 typedef struct mcast_op mcast_op_t;
 struct mcast_op {
   void (*done)(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm);
