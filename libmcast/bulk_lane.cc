@@ -246,10 +246,6 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
   out.push_back(std::move(event));
 }
 
-bool BulkLane::post_again(std::uint32_t slot) {
-  return pair_.post_receive(WorkId{group_, true, slot}.pack(), receives_[slot].piece);
-}
-
 // In the order of posting.
 void BulkLane::cancel(mcast_status_t status, Events& out) {
   parts_.reset();

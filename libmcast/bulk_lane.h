@@ -111,7 +111,6 @@ class BulkLane final : public Lane {
   std::size_t sent_length(std::uint32_t slot) const override {
     return slot == WorkId::kPart ? longest_part() : sends_[slot].last;
   }
-  bool post_again(std::uint32_t slot) override;
 
  private:
   struct Operation {
@@ -133,6 +132,7 @@ class BulkLane final : public Lane {
     std::optional<std::uint32_t> imm;
     std::uint32_t under_way = 0;  // parts; they end after those of the WRITEs before
   };
+  Piece receive_buffer(std::uint32_t slot) const override { return receives_[slot].piece; }
   // As many as the window admits. False: the device refuses one.
   bool post_parts();
   void end_part(bool ok, mcast_status_t failed, Events& out);

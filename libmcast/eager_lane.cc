@@ -72,10 +72,6 @@ bool EagerLane::post_receive(std::uint32_t slot) {
   return true;
 }
 
-bool EagerLane::post_again(std::uint32_t slot) {
-  return pair_.post_receive(WorkId{group_, true, slot}.pack(), receive_buffer(slot));
-}
-
 bool EagerLane::post(std::uint32_t slot, std::size_t length, std::uint32_t imm) {
   const Piece piece{send_buffer(slot), length, slab_->lkey()};
   if (!pair_.post_send(WorkId{group_, false, slot}.pack(), piece, imm)) {

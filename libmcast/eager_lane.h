@@ -59,7 +59,6 @@ class EagerLane final : public Lane {
   std::size_t max_message() const override { return config_.max_message; }
   // Sends complete in order.
   std::size_t sent_length(std::uint32_t) const override { return sent(0).length; }
-  bool post_again(std::uint32_t slot) override;
 
  private:
   // kDelivered: the application holds the buffer, from the completion on.
@@ -67,7 +66,7 @@ class EagerLane final : public Lane {
 
   EagerLane(PostedWork& work, QueuePair& pair, const EagerConfig& config,
             std::unique_ptr<Slab> slab);
-  Piece receive_buffer(std::uint32_t slot) const {
+  Piece receive_buffer(std::uint32_t slot) const override {
     return {receive_data(slot), config_.max_message, slab_->lkey()};
   }
   bool post_receive(std::uint32_t slot);

@@ -176,7 +176,7 @@ class Group final {
   int calls_ = 0;  // of the device, under way
   GroupEngine engine_;
   GroupOutput output_;
-  // Receives point into a lane's slab and may be written until the pair is gone: the pair goes first.
+  // Receives point into a lane's slab, and may be written until the pair is gone. So it goes first.
   std::unique_ptr<EagerLane> eager_;
   std::unique_ptr<BulkLane> bulk_;
   std::unique_ptr<ReductionLane> reduction_;

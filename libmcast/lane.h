@@ -1,4 +1,4 @@
-// A group's lane and its use of the queue pair: eager, bulk or reductions, one for the group's life.
+// A group's lane, and how it uses the queue pair: eager, bulk or reductions, for the group's life.
 //
 // Under the context's state lock. A lane makes no callback, but notes an event. The callback comes
 // later, with no lock held.
@@ -64,14 +64,16 @@ class Lane {
   virtual void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
   // Why the group can't go on after a completion; empty: it can.
   virtual std::string_view fault() const { return {}; }
-  // The queue pair is gone: ends all operations that are outstanding. Eager lanes have none.
+  // Ends all outstanding operations: no completion will end them. Eager lanes have none.
   virtual void cancel(mcast_status_t, Events&) {}
   virtual std::size_t max_message() const = 0;
   // Bytes of the outstanding send of this slot, or of kPart.
   virtual std::size_t sent_length(std::uint32_t slot) const = 0;
   // The queue pair went through RESET: posts the receive of that slot again. False: the device
   // refuses it.
-  virtual bool post_again(std::uint32_t slot) = 0;
+  bool post_again(std::uint32_t slot) {
+    return pair_.post_receive(WorkId{group_, true, slot}.pack(), receive_buffer(slot));
+  }
 
   const Traffic& traffic() const { return traffic_; }
 
@@ -79,6 +81,8 @@ class Lane {
   Lane(PostedWork& work, QueuePair& pair, std::uint32_t group)
       : work_(work), pair_(pair), group_(group) {}
 
+  // The memory of that slot's receive.
+  virtual Piece receive_buffer(std::uint32_t slot) const = 0;
   // False: the device refuses it. A halted queue pair gets it later.
   bool post_receive(std::uint32_t slot, const Piece& piece) {
     const std::uint64_t id = WorkId{group_, true, slot}.pack();

@@ -84,14 +84,17 @@ Expected<void> ReductionLane::start(const Block& block, void* result, std::size_
 
 bool ReductionLane::send(const ReductionUnits::Part& part, const Block& block) {
   std::byte* const slot = contribution_slot(part.slot);
-  std::memset(slot, 0, part.bytes);
-  const std::uint64_t begin = std::max<std::uint64_t>(block.offset, part.offset);
-  const std::uint64_t end =
-      std::min<std::uint64_t>(block.offset + block.length, part.offset + part.bytes);
+  const auto place_of = [&](std::uint64_t offset) {
+    return std::clamp<std::uint64_t>(offset, part.offset, part.offset + part.bytes) - part.offset;
+  };
+  const std::uint64_t begin = place_of(block.offset), end = place_of(block.offset + block.length);
+  std::memset(slot, 0, begin);
   if (begin < end) {
-    std::memcpy(slot + (begin - part.offset),
-                static_cast<const std::byte*>(block.data) + (begin - block.offset), end - begin);
+    std::memcpy(slot + begin,
+                static_cast<const std::byte*>(block.data) + (part.offset + begin - block.offset),
+                end - begin);
   }
+  std::memset(slot + end, 0, part.bytes - end);
   const Piece piece{slot, part.bytes, slab_->lkey()};
   if (!pair_.post_send(WorkId{group_, false, part.slot}.pack(), piece, part.imm)) return false;
   work_.on_send_posted(1);
@@ -138,10 +141,6 @@ void ReductionLane::take_result(const ibv_wc& wc, mcast_status_t failed, Events&
     return;
   }
   units_->on_receive_posted();
-}
-
-bool ReductionLane::post_again(std::uint32_t slot) {
-  return pair_.post_receive(WorkId{group_, true, slot}.pack(), receive_buffer(slot));
 }
 
 void ReductionLane::cancel(mcast_status_t status, Events& out) {

@@ -1,7 +1,7 @@
 // Reductions: each contribution is copied into a slot of its own, and each result out of one
 // (docs/protocol.md, "Reductions"). engine/reduction.h has the units and the credit.
 //
-//   slab:   | contributions 0 ... W-1 | results 0 ... W-1 |     each as long as the device's path MTU
+//   slab:  | contributions 0 ... W-1 | results 0 ... W-1 |   each as long as the device's path MTU
 //
 // An operation starts only if all its units may be sent at once. So its contribution is free when
 // the call returns, and may be in the memory of its result. The slot keeps it until the result has
@@ -50,7 +50,6 @@ class ReductionLane final : public Lane {
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override;
   std::size_t sent_length(std::uint32_t) const override { return 0; }  // one packet
-  bool post_again(std::uint32_t slot) override;
 
  private:
   struct Operation {
@@ -63,7 +62,7 @@ class ReductionLane final : public Lane {
                 const wire::MrpReduction& reduction, std::unique_ptr<Slab> slab);
   std::byte* contribution_slot(std::uint32_t slot) const;
   std::byte* result_slot(std::uint32_t slot) const;
-  Piece receive_buffer(std::uint32_t slot) const {
+  Piece receive_buffer(std::uint32_t slot) const override {
     return {result_slot(slot), reduction_.unit, slab_->lkey()};
   }
   bool send(const ReductionUnits::Part& part, const Block& block);

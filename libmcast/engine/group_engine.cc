@@ -149,7 +149,8 @@ void GroupEngine::set_watched(bool watched) {
 
 void GroupEngine::look_for_lagging_members(wire::Instant now, GroupOutput& out) {
   const Flow& flow = work().flow();
-  if (group_.settings().reduction) return;  // look() does
+  // A result may lie in the completion queue, so look() asks, once all has been taken in.
+  if (group_.settings().reduction) return;
   request_unless_moving(now, {flow.messages_sent, flow.sends_outstanding}, out);
 }
 
