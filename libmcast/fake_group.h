@@ -23,6 +23,7 @@ struct Op : mcast_op_t {
   size_t length = 0;
   std::uint32_t imm = 0;
   int calls = 0;
+  int place = 0;  // among all operations that have ended
 
  private:
   static void end(mcast_op_t* op, mcast_status_t how, size_t bytes, std::uint32_t immediate) {
@@ -31,7 +32,9 @@ struct Op : mcast_op_t {
     self.length = bytes;
     self.imm = immediate;
     ++self.calls;
+    self.place = ++ended_;
   }
+  static inline int ended_ = 0;
 };
 
 class FakeGroup : public testing::Test {
@@ -101,8 +104,8 @@ class FakeGroup : public testing::Test {
     EXPECT_EQ(mcast_group_query(group_, &out), MCAST_OK);
     return out;
   }
-  // Messages to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...". Those of
-  // a leader without their repeats, which come by the clock.
+  // Messages to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...". Those
+  // of a leader without their repeats, which come by the clock.
   std::vector<std::string> sent() {
     std::vector<std::string> all;
     for (const wire::MrpMessage& m : device_.sent()) {

@@ -223,14 +223,19 @@ TEST_F(ReductionLaneOverFake, FailsWithAResultThatItDoesNotWaitFor) {
 TEST_F(ReductionLaneOverFake, EndsEachOperationOnceInOrderIfItsGroupFails) {
   become_active();
   ASSERT_EQ(mcast_reduce(group_, "x", buffer_, 1, &ops_[0]), MCAST_INPROGRESS);
-  ASSERT_EQ(mcast_barrier(group_, &ops_[1]), MCAST_INPROGRESS);
+  for (const unsigned i : {1u, 2u}) {
+    ASSERT_EQ(mcast_barrier(group_, &ops_[i]), MCAST_INPROGRESS);
+  }
   device_.deliver(pair(), "y", imm(0));  // it had come before
   mcast_group_stop(group_, "told to");
   progress();
   EXPECT_EQ(ops_[0].status, MCAST_OK);
   EXPECT_EQ(buffer_[0], 'y');
-  EXPECT_EQ(ops_[1].calls, 1);
-  EXPECT_EQ(ops_[1].status, MCAST_ERR_FABRIC);
+  for (const unsigned i : {1u, 2u}) {
+    EXPECT_EQ(ops_[i].calls, 1);
+    EXPECT_EQ(ops_[i].status, MCAST_ERR_FABRIC);
+    EXPECT_EQ(ops_[i].place, ops_[i - 1].place + 1);
+  }
   EXPECT_EQ(mcast_barrier(group_, &ops_[1]), MCAST_ERR_FABRIC);
   EXPECT_EQ(ops_[1].calls, 1);
 }
@@ -253,10 +258,15 @@ TEST_F(ReductionLaneOverFake, EndsItsOperationsIfTheDeviceRefusesEachReceive) {
 
 TEST_F(ReductionLaneOverFake, EndsItsOperationsWhenItsGroupIsDestroyed) {
   become_active();
-  ASSERT_EQ(mcast_barrier(group_, &op_), MCAST_INPROGRESS);
+  for (const unsigned i : {0u, 1u}) {
+    ASSERT_EQ(mcast_barrier(group_, &ops_[i]), MCAST_INPROGRESS);
+  }
   drop();
-  EXPECT_EQ(op_.calls, 1);
-  EXPECT_EQ(op_.status, MCAST_ERR_CANCELED);
+  for (const unsigned i : {0u, 1u}) {
+    EXPECT_EQ(ops_[i].calls, 1);
+    EXPECT_EQ(ops_[i].status, MCAST_ERR_CANCELED);
+  }
+  EXPECT_EQ(ops_[1].place, ops_[0].place + 1);
 }
 
 TEST_F(ReductionLaneOverFake, FailsIfTheDeviceRefusesAContribution) {

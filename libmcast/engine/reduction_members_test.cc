@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "libmcast/engine/ending.h"
 #include "libmcast/engine/test_member.h"
 
@@ -20,13 +22,16 @@ MrpReduction gather(std::uint16_t window) { return {MrpReduction::kGather, kMtu,
 
 class TwoReducers : public testing::Test {
  protected:
-  void lead(Member& member) {
+  // The leader's REGISTER.
+  wire::MrpMessage lead(Member& member) {
     mrp::RegistrationConfig config = mrp::test::leader_config();
     config.host = leader_.group().member().host;
     const auto led = leader_.engine.lead(now_, config, {mrp::test::kGroup, mrp::test::kEpoch},
                                          names_, leader_.out);
-    ASSERT_TRUE(led) << led.error().text;
+    if (!led) throw std::runtime_error(led.error().text);
+    const wire::MrpMessage registered = leader_.out.messages.back();
     deliver(leader_, member, now_);
+    return registered;
   }
   std::vector<std::string> look(Member& member, wire::Duration after) {
     now_ += after;
@@ -45,14 +50,9 @@ class TwoReducers : public testing::Test {
 };
 
 TEST_F(TwoReducers, RegisterTheirKindAndEndWithALostMember) {
-  mrp::RegistrationConfig config = mrp::test::leader_config();
-  config.host = leader_.group().member().host;
-  ASSERT_TRUE(leader_.engine.lead(now_, config, {mrp::test::kGroup, mrp::test::kEpoch}, names_,
-                                  leader_.out));
-  const wire::MrpMessage registered = leader_.out.messages.back();
+  const wire::MrpMessage registered = lead(member_);
   EXPECT_EQ(registered.reduction, gather(64));
   EXPECT_EQ(registered.header.flags & wire::MrpHeader::kLossEnds, wire::MrpHeader::kLossEnds);
-  deliver(leader_, member_, now_);
   EXPECT_EQ(leader_.group().status(), MCAST_OK);
   EXPECT_EQ(member_.group().status(), MCAST_OK);
 }
