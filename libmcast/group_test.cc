@@ -6,6 +6,8 @@
 #include <mcast/wait.h>
 
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include "libmcast/fake_group.h"
 
@@ -462,6 +464,20 @@ TEST_F(GroupOverFake, ALeaderThatDestroysItsGroupUnregistersIt) {
   become_active_leader();
   drop();
   EXPECT_THAT(sent(), ElementsAre("unregister"));
+}
+
+// The first message may be lost, and the program makes no further call.
+TEST_F(GroupOverFake, ALeaderThatIsElsewhereRepeatsUnregister) {
+  make(MCAST_LANE_BULK);
+  become_active_leader();
+  drop();
+  unsigned sent = 0;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (sent < 2 && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+    for (const wire::MrpMessage& m : device_.sent()) sent += m.header.type == MrpType::kUnregister;
+  }
+  EXPECT_GE(sent, 2u);
 }
 
 }  // namespace
