@@ -48,6 +48,11 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return out;
 }
 
+std::string host_text(int index) {
+  return "[[host]]\nname = \"h" + std::to_string(index) + "\"\naddress = \"10.0.0." +
+         std::to_string(index + 1) + "\"\n";
+}
+
 }  // namespace
 
 Process::Process(const std::vector<std::string>& arguments, int keep_fd,
@@ -95,11 +100,19 @@ Fabric::Fabric(const std::vector<std::string>& arguments) : Fabric(arguments, ""
 
 Fabric Fabric::lossy(int hosts, double loss, const std::string& more) {
   std::string text = more + "[link]\nloss = " + std::to_string(loss) + "\n";
-  for (int i = 0; i < hosts; ++i) {
-    text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\naddress = \"10.0.0." +
-            std::to_string(i + 1) + "\"\n";
-  }
+  for (int i = 0; i < hosts; ++i) text += host_text(i);
   return Fabric({}, text);
+}
+
+Fabric Fabric::of_two_switches(const std::string& settings, const std::string& more) {
+  std::string text = more;
+  for (const char* const name : {"s0", "s1"}) {
+    text += std::string("[[switch]]\nname = \"") + name + "\"\n" + settings;
+  }
+  for (int i = 0; i < 4; ++i) {
+    text += host_text(i) + "switch = \"s" + std::to_string(i / 2) + "\"\n";
+  }
+  return Fabric({}, text + "[[trunk]]\nbetween = [\"s0\", \"s1\"]\n");
 }
 
 Fabric::Fabric(const std::vector<std::string>& arguments, const std::string& topology)
@@ -191,6 +204,11 @@ void Member::send(const json& command) {
   if (::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) < 0) {
     ADD_FAILURE() << "a member is gone; command was " << text;
   }
+}
+
+bool Member::has_answered() const {
+  pollfd fd{fd_, POLLIN, 0};
+  return poll(&fd, 1, 0) == 1;
 }
 
 json Member::receive() {

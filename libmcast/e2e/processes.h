@@ -42,11 +42,12 @@ class Fabric {
   ~Fabric();
 
   static Fabric of(int hosts) { return Fabric({"--hosts", std::to_string(hosts)}); }
-  // One switch, `hosts` hosts, and loss on every link in both directions.
-  // The topology in this text.
   static Fabric of_text(const std::string& topology) { return Fabric({}, topology); }
-  // `more`: lines in front of the topology.
+  // One switch, `hosts` hosts, and loss on every link in both directions. `more`: lines in front of
+  // the topology.
   static Fabric lossy(int hosts, double loss, const std::string& more = "");
+  // Two switches with these settings, and two hosts at each.
+  static Fabric of_two_switches(const std::string& settings, const std::string& more = "");
 
   const std::string& socket() const { return socket_; }
   json send_request(const json& request) const;
@@ -79,6 +80,7 @@ class Member {
 
   void send(const json& command);
   json receive();  // {} and a test failure if it does not answer in time
+  bool has_answered() const;
   json send_request(const json& command) {
     send(command);
     return receive();

@@ -4,11 +4,14 @@
 #include <iostream>
 
 #include "libmcast/e2e/team.h"
+#include "switch-emulator/live/status/late.h"
 
 namespace cepheus::mcast::e2e {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 const json kReduction = {{"group", "r"}, {"lane", "reduction"}};
 
@@ -54,33 +57,7 @@ void gather(Team& team, const Rounds& rounds) {
   }
 }
 
-// Two members at each of two switches.
-constexpr const char* kTwoSwitches = R"(
-[link]
-loss = 0.005
-[[switch]]
-name = "s0"
-[[switch]]
-name = "s1"
-[[host]]
-name = "h0"
-address = "10.0.0.1"
-switch = "s0"
-[[host]]
-name = "h1"
-address = "10.0.0.2"
-switch = "s1"
-[[host]]
-name = "h2"
-address = "10.0.0.3"
-switch = "s0"
-[[host]]
-name = "h3"
-address = "10.0.0.4"
-switch = "s1"
-[[trunk]]
-between = ["s0", "s1"]
-)";
+Fabric lossy_switches() { return Fabric::of_two_switches("", "[link]\nloss = 0.005\n"); }
 
 TEST(Reduction, BringsAllBlocksToAllMembers) {
   const Fabric fabric = Fabric::of(kHosts);
@@ -103,7 +80,7 @@ TEST(Reduction, SurvivesLossOnEveryLink) {
 }
 
 TEST(Reduction, CrossesTwoSwitchesThatLosePackets) {
-  const Fabric fabric = Fabric::of_text(kTwoSwitches);
+  const Fabric fabric = lossy_switches();
   Team team(fabric, kHosts);
   team.form(kReduction, 3);
   gather(team, {8, 100});
@@ -146,12 +123,17 @@ std::uint64_t counted(const Fabric& fabric, const char* counter) {
   return sum;
 }
 
-TEST(Reduction, EndsForAllIfAMemberDies) {
-  const Fabric fabric = Fabric::of_text(kTwoSwitches);
-  Team team(fabric, kHosts);
-  team.form(kReduction);
+// Members reduce, and will for longer than any test.
+void start_for_long(const Fabric& fabric, Team& team) {
   start(team, {8, 1'000'000, 8}, all(team));
   wait_until([&] { return counted(fabric, "reduction_units") > 100; });
+}
+
+TEST(Reduction, EndsForAllIfAMemberDies) {
+  const Fabric fabric = lossy_switches();
+  Team team(fabric, kHosts);
+  team.form(kReduction);
+  start_for_long(fabric, team);
   team[3].kill();
   expect_errors(team, {0, 1, 2});
   EXPECT_THAT(reason(team, 0), HasSubstr("10.0.0.4"));
@@ -191,20 +173,36 @@ TEST(Reduction, EndsForAllIfTheFabricIsGone) {
   Fabric fabric = Fabric::of(2);
   Team team(fabric, 2);
   team.form(kReduction);
-  start(team, {8, 1'000'000, 8}, {0, 1});
-  wait_until([&] { return counted(fabric, "reduction_units") > 100; });
+  start_for_long(fabric, team);
   fabric.kill();
   expect_errors(team, {0, 1});
 }
 
-TEST(Reduction, WaitsForALateMember) {
+// The hosts that `cepheusctl late` names.
+std::vector<std::string> late(const Fabric& fabric) {
+  const auto status = live::status_from_json(fabric.status());
+  if (!status) return {status.error().text};
+  std::vector<std::string> hosts;
+  for (const auto& each : live::late_members(*status)) hosts.push_back(each.host.to_string());
+  return hosts;
+}
+
+TEST(Reduction, WaitsForALateMemberAndNamesIt) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   team.form(kReduction);
-  start(team, {8, 1}, {0, 2});
-  wait_until([&] { return counted(fabric, "reduction_probes") >= 2; });
-  start(team, {8, 1}, {1});
-  for (const int i : all(team)) EXPECT_EQ(team[i].receive().value("right", -1), 1);
+  for (const std::size_t size : {0u, 8u}) {
+    EXPECT_THAT(late(fabric), IsEmpty());
+    const std::uint64_t before = counted(fabric, "reduction_probes");
+    start(team, {size, 1}, {0, 2});
+    wait_until([&] { return late(fabric) == std::vector<std::string>{"10.0.0.2"}; });
+    wait_until([&] { return counted(fabric, "reduction_probes") > before; });
+    EXPECT_THAT(late(fabric), ElementsAre("10.0.0.2"));
+    for (const int i : {0, 2}) EXPECT_FALSE(team[i].has_answered()) << size << " bytes";
+    start(team, {size, 1}, {1});
+    for (const int i : all(team)) EXPECT_EQ(team[i].receive().value("right", -1), 1);
+  }
+  EXPECT_THAT(late(fabric), IsEmpty());
 }
 
 TEST(Reduction, IsRefusedByASwitchWithoutMemory) {

@@ -66,25 +66,9 @@ TEST(MulticastWrite, ReachesRegionsBehindOtherSwitches) {
   write_and_send(team, 12);
 }
 
-constexpr char kSameKeyFabric[] = R"([[switch]]
-name = "s0"
-write_mode = "same-key"
-[[host]]
-name = "h0"
-address = "10.0.0.1"
-[[host]]
-name = "h1"
-address = "10.0.0.2"
-[[host]]
-name = "h2"
-address = "10.0.0.3"
-[[host]]
-name = "h3"
-address = "10.0.0.4"
-)";
-
 TEST(MulticastWrite, ReachesTheSameAddressUnderTheSameKeyOfAll) {
-  const Fabric fabric = Fabric::of_text(kSameKeyFabric);
+  const Fabric fabric =
+      Fabric::lossy(kHosts, 0, "[[switch]]\nname = \"s0\"\nwrite_mode = \"same-key\"\n");
   Team team(fabric, kHosts);
   json lane = kBulk;
   lane["same_key"] = 1;
@@ -94,31 +78,9 @@ TEST(MulticastWrite, ReachesTheSameAddressUnderTheSameKeyOfAll) {
 
 // --- WRITEs with a target of their own each.
 
-const std::string kPerRequestFabric = R"([[switch]]
-name = "s0"
-write_mode = "per-request"
-[[switch]]
-name = "s1"
-write_mode = "per-request"
-[[host]]
-name = "h0"
-switch = "s0"
-address = "10.0.0.1"
-[[host]]
-name = "h1"
-switch = "s0"
-address = "10.0.0.2"
-[[host]]
-name = "h2"
-switch = "s1"
-address = "10.0.0.3"
-[[host]]
-name = "h3"
-switch = "s1"
-address = "10.0.0.4"
-[[trunk]]
-between = ["s0", "s1"]
-)";
+Fabric per_request_fabric(const std::string& more = "") {
+  return Fabric::of_two_switches("write_mode = \"per-request\"\n", more);
+}
 
 json announced_lane() {
   json lane = kBulk;
@@ -167,18 +129,14 @@ void announce_and_write(Team& team, int rounds) {
 }
 
 TEST(AnnouncedWrite, ReachesEveryMembersRegionFromEveryRoot) {
-  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
+  const Fabric fabric = per_request_fabric();
   Team team(fabric, kHosts);
   announce_and_write(team, 16);
   EXPECT_EQ(fabric.groups().at(0).at("write_mode"), "per-request");
 }
 
 TEST(AnnouncedWrite, ReachesMembersOverLinksThatLosePackets) {
-  std::string lossy = kPerRequestFabric;
-  for (std::size_t at = 0; (at = lossy.find("[[host]]\n", at)) != std::string::npos; at += 9) {
-    lossy.insert(at + 9, "link = { loss = 0.01 }\n");
-  }
-  const Fabric fabric = Fabric::of_text(lossy);
+  const Fabric fabric = per_request_fabric("[link]\nloss = 0.01\n");
   Team team(fabric, kHosts);
   announce_and_write(team, 12);
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
@@ -232,7 +190,7 @@ void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
 // The memory continues behind the registered part, up to the guard page.
 TEST(AnnouncedWrite, BeyondTheRegisteredMemoryIsWrittenNowhereForAnyTarget) {
   constexpr std::size_t kRegistered = 32 * 1024;
-  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
+  const Fabric fabric = per_request_fabric();
   Team team(fabric, kHosts);
   team.form(announced_lane());
   json targets = json::array();
@@ -288,7 +246,7 @@ TEST(MulticastWrite, IsWhatTheExampleShows) {
 }
 
 TEST(AnnouncedWrite, IsWhatTheExampleShows) {
-  run_example(CEPHEUS_EXAMPLES "write_to", Fabric::of_text(kPerRequestFabric), 4);
+  run_example(CEPHEUS_EXAMPLES "write_to", per_request_fabric(), 4);
 }
 
 }  // namespace
