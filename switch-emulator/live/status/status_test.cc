@@ -174,6 +174,7 @@ TEST(StatusText, ShowsTheUnitsOfAReductionAndItsLateMembers) {
   EXPECT_THAT(text, HasSubstr("  Reduction: 7 units with results, 2 under way of 64 at most. Units "
                               "of up to 1024 bytes\n"));
   EXPECT_THAT(text, HasSubstr("2  member\n"));
+  EXPECT_THAT(text, Not(HasSubstr("CNPs:"))) << "reductions have no policy";
 }
 
 TEST(StatusText, ShowsTheFeedbackThatReachesTheSource) {

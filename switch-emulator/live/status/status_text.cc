@@ -262,7 +262,7 @@ std::string held_nak_text(const fabric::GroupView& group) {
          " waits until all have what is before it";
 }
 
-// "Reduction: 7 units with their results, 2 under way of 64 at most. Units of up to 1024 bytes"
+// "Reduction: 7 units with results, 2 under way of 64 at most. Units of up to 1024 bytes"
 std::string reduction_text(const fabric::ReductionView& reduction) {
   return "Reduction: " + count_of(reduction.results, "unit") + " with results, " +
          std::to_string(reduction.newest - reduction.results) + " under way of " +
@@ -285,7 +285,8 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           (group.copies == 1 ? " copy" : " copies") +
           ". Table: " + count_of(group.table_bytes, "byte") + " in " + printable(root.name) +
           ", and " + count_of(group.beside_bytes, "byte") + " beside it";
-  text += ". CNPs: " + group.cnp_policy;
+  // A reduction group's switches pace its members, and forward no CNP.
+  if (!group.reduction) text += ". CNPs: " + group.cnp_policy;
   text += (group.write_mode == "regions" ? "" : ". WRITEs: " + group.write_mode) + "\n";
   if (group.reduction) text += "  " + reduction_text(*group.reduction) + "\n";
   text += "  " + window_text(status, group.id) + mtu_text(status, group) + "\n";
