@@ -40,7 +40,9 @@ class Routes : public FakeGroup {
     const bool made = ip("link add name near type veth peer name near-peer") &&
                       ip("link add name far type veth peer name far-peer") &&
                       ip("link add name vlan link far type macvlan");
-    if (!made) why_not = "no veth pair or macvlan: is iproute2 there, and the kernel's modules?";
+    if (!made) {
+      why_not = "no veth pair or macvlan: apt-get install iproute2, modprobe -a veth macvlan";
+    }
     for (const char* end : {"near", "near-peer", "far", "far-peer", "vlan"}) {
       ip(std::string("link set dev ") + end + " up");
     }

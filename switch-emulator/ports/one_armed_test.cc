@@ -256,7 +256,8 @@ TEST_P(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
 TEST_P(OneArmedTest, SendsWithThePriorityOfTheTrafficClass) {
   OneArmedPort& first = add(kFirst);
   open();
-  if (interface.fd() < 0) GTEST_SKIP() << "DPDK's frames have no priority";
+  if (interface.fd() < 0)
+    GTEST_SKIP() << "DPDK's frames have no priority: the packet socket's run shows it";
   Bytes copy = data_frame({}, {}, kGroup, kFirst);
   for (const auto& [tos, priority] : {std::pair(106, 3), std::pair(0, 0), std::pair(0xE0, 6)}) {
     const auto place = std::span(copy).subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();

@@ -32,7 +32,7 @@ def git(*words):
 
 def changed_files():
     if shutil.which("git") is None or git("rev-parse", "HEAD").returncode != 0:
-        skip("this is no git checkout")
+        skip("this is no git checkout: clone the repository")
     listed = git("diff", "--name-only", "--diff-filter=d", "HEAD").stdout + git("ls-files", "--others", "--exclude-standard").stdout
     listed = listed or git("diff", "--name-only", "--diff-filter=d", "HEAD~1").stdout
     return [SOURCE / name for name in listed.splitlines()]

@@ -62,6 +62,6 @@ class AptGet(unittest.TestCase):
 
 if __name__ == "__main__":
     if shutil.which("apt-get") is None:
-        print("apt_get_test: SKIPPED, nothing was checked: apt-get is missing, this is not Debian", file=sys.stderr)
+        print("apt_get_test: SKIPPED, nothing was checked: apt-get is missing: run it on Debian", file=sys.stderr)
         sys.exit(77)
     unittest.main()
