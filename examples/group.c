@@ -2,8 +2,9 @@
  *
  *     group RANK RANKS DIRECTORY [DEVICE]
  *
- * on each of RANKS hosts. The directory is shared: members leave their names there, and that they are
- * done. The ranks speak one after the other: a group has one source at a time.
+ * on each of RANKS hosts. The directory is shared: each member leaves its name there, and later a
+ * file that says that it is done. The ranks speak one after the other: a group has one source at a
+ * time.
  */
 #include <mcast/query.h>
 #include <string.h>
@@ -32,11 +33,10 @@ static void send_line(mcast_group_h group, int rank) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) return 2;
+  check_arguments(argc, argv);
   int rank = atoi(argv[1]);
   const int ranks = atoi(argv[2]);
   const char* directory = argv[3];
-  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
 
   open_context(argv[4]);
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;

@@ -15,6 +15,18 @@ static void check(mcast_status_t status, const char* what) {
   exit(1);
 }
 
+/* They are RANK RANKS DIRECTORY [DEVICE]. */
+static inline void check_arguments(int argc, char** argv) {
+  const int rank = argc > 1 ? atoi(argv[1]) : -1, ranks = argc > 2 ? atoi(argv[2]) : 0;
+  if (argc >= 4 && argc <= 5 && ranks >= 2 && ranks <= kMostRanks && rank >= 0 && rank < ranks)
+    return;
+  fprintf(stderr,
+          "usage: %s RANK RANKS DIRECTORY [DEVICE]\n"
+          "RANKS is 2 to %d, RANK is 0 to RANKS - 1, and all ranks share the empty DIRECTORY\n",
+          argv[0], kMostRanks);
+  exit(2);
+}
+
 static inline void open_context(const char* device) {
   mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
   params.register_timeout_ms = 60000; /* on an emulated machine, too */
@@ -102,8 +114,8 @@ static inline void set_up(mcast_group_h group, int rank, int ranks, const char* 
   wait_until_active(group);
 }
 
-/* Waits until all members are done. A member must acknowledge the last byte again if its acknowledgement was lost, and the group
- * ends for all when its leader destroys it. */
+/* Waits until all members are done. A member must acknowledge the last byte again if its
+ * acknowledgement was lost, and the group ends for all when its leader destroys it. */
 static inline void finish(mcast_group_h group, int rank, int ranks, const char* directory) {
   mcast_member_t name;
   check(mcast_group_member(group, &name), "mcast_group_member");

@@ -1,5 +1,5 @@
-/* A sum over all processes. Each gathers the numbers of all, and adds them in the order of ranks: so
- * the sum has the same bits everywhere, also of floating-point numbers.
+/* A sum over all processes. Each gathers the numbers of all, and adds them in the order of ranks.
+ * So the sum has the same bits everywhere, although floating-point additions round.
  *
  *     reduce RANK RANKS DIRECTORY [DEVICE]
  *
@@ -31,7 +31,7 @@ static void start(gather_t* one, mcast_group_h group, int rank, int ranks, int r
   check(status, "mcast_gather");
 }
 
-/* The sum of a round that has ended. Each rank can work the numbers out, so a wrong one is noticed. */
+/* The sum of a round that has ended. Each rank can compute all numbers, and checks them. */
 static double sum_of(const gather_t* one, int ranks, int round) {
   double sum = 0;
   for (int i = 0; i < ranks; ++i) {
@@ -42,10 +42,9 @@ static double sum_of(const gather_t* one, int ranks, int round) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) return 2;
+  check_arguments(argc, argv);
   const int rank = atoi(argv[1]), ranks = atoi(argv[2]);
   const char* directory = argv[3];
-  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
 
   open_context(argv[4]);
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;

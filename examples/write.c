@@ -2,8 +2,9 @@
  *
  *     write RANK RANKS DIRECTORY [DEVICE]
  *
- * on each of RANKS hosts. The directory is shared: members leave their names there, and that they are done. Every member
- * publishes a page; rank 0 writes a line into everybody's, and then the last rank another one.
+ * on each of RANKS hosts. The directory is shared: each member leaves its name there, and later a
+ * file that says that it is done. Every member publishes a page. Rank 0 writes a line into all
+ * pages, and then the last rank writes another one.
  */
 #include <mcast/write.h>
 #include <string.h>
@@ -28,10 +29,9 @@ static void write_line(mcast_group_h group, uint64_t offset, const char* text) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) return 2;
+  check_arguments(argc, argv);
   const int rank = atoi(argv[1]), ranks = atoi(argv[2]);
   const char* directory = argv[3];
-  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
   static char page[kPage];
 
   open_context(argv[4]);

@@ -2,8 +2,9 @@
  *
  *     write_to RANK RANKS DIRECTORY [DEVICE]
  *
- * on each of RANKS hosts of a fabric with write_mode = "per-request". The directory is shared: members leave their names
- * and targets there. Rank 0 and the last rank write in turns, each time at another offset.
+ * on each of RANKS hosts of a fabric with write_mode = "per-request". The directory is shared:
+ * members leave their names and targets there. Rank 0 and the last rank write in turns, each time
+ * at another offset.
  */
 #include <mcast/write.h>
 #include <string.h>
@@ -52,10 +53,9 @@ static size_t errors_in(const uint8_t* memory, int rank, int last) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) return 2;
+  check_arguments(argc, argv);
   const int rank = atoi(argv[1]), ranks = atoi(argv[2]), last = ranks - 1;
   const char* directory = argv[3];
-  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank > last) return 2;
   static uint8_t memory[kMemory];
 
   open_context(argv[4]);
