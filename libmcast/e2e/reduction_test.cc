@@ -1,6 +1,9 @@
 // Reductions among real processes: every member's block reaches every member, or all get an error.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <iostream>
 
 #include "libmcast/e2e/team.h"
@@ -178,12 +181,15 @@ TEST(Reduction, EndsForAllIfTheFabricIsGone) {
   expect_errors(team, {0, 1});
 }
 
-// The hosts that `cepheusctl late` names.
-std::vector<std::string> late(const Fabric& fabric) {
+// The hosts that `cepheusctl late` names, if they are late for this time or longer. The latest one
+// comes first.
+std::vector<std::string> late(const Fabric& fabric, wire::Duration least = {}) {
   const auto status = live::status_from_json(fabric.status());
   if (!status) return {status.error().text};
   std::vector<std::string> hosts;
-  for (const auto& each : live::late_members(*status)) hosts.push_back(each.host.to_string());
+  for (const auto& each : live::late_members(*status)) {
+    if (each.late >= least) hosts.push_back(each.host.to_string());
+  }
   return hosts;
 }
 
@@ -203,6 +209,36 @@ TEST(Reduction, WaitsForALateMemberAndNamesIt) {
     for (const int i : all(team)) EXPECT_EQ(team[i].receive().value("right", -1), 1);
   }
   EXPECT_THAT(late(fabric), IsEmpty());
+}
+
+// The members take turns to be late, so each switch has some. The time is printed, not judged.
+TEST(Reduction, NamesTheLateMemberOfEachRound) {
+  const char* const wanted = std::getenv("CEPHEUS_LATE_ROUNDS");
+  const int rounds = wanted == nullptr ? 2 * kHosts : std::atoi(wanted);
+  const Fabric fabric = Fabric::of_two_switches("");
+  Team team(fabric, kHosts);
+  team.form(kReduction, 1);
+  int named_first = 0;
+  std::chrono::duration<double, std::milli> slowest{0};
+  for (int round = 0; round < rounds; ++round) {
+    const int last = round % kHosts;
+    const std::vector<std::string> host = {"10.0.0." + std::to_string(last + 1)};
+    std::vector<int> others = all(team);
+    std::erase(others, last);
+    const auto begin = std::chrono::steady_clock::now();
+    start(team, {8, 1}, others);
+    wait_until([&] { return !late(fabric, 50ms).empty(); });
+    named_first += late(fabric).front() == host.front();
+    // Another member may have no core yet.
+    wait_until([&] { return late(fabric) == host; });
+    slowest = std::max<decltype(slowest)>(slowest, std::chrono::steady_clock::now() - begin);
+    for (const int i : others) EXPECT_FALSE(team[i].has_answered()) << "round " << round;
+    start(team, {8, 1}, {last});
+    for (const int i : all(team)) EXPECT_EQ(team[i].receive().value("right", -1), 1);
+  }
+  EXPECT_THAT(late(fabric), IsEmpty());
+  std::cout << "late by 50 ms: named first in " << named_first << " of " << rounds
+            << " rounds; alone after " << slowest.count() << " ms at most\n";
 }
 
 TEST(Reduction, IsRefusedByASwitchWithoutMemory) {
