@@ -45,6 +45,7 @@ class TestNetwork {
   }
   static Qpn qpn(std::size_t host) { return Qpn(static_cast<std::uint32_t>(0x100 + 0x11 * host)); }
   Switch& sw(std::size_t s) { return *switches_[s].engine; }
+  std::size_t switch_count() const { return switches_.size(); }
   std::uint64_t count(Counter c, std::size_t s = 0) const;
   GroupView view(std::size_t s = 0) const;     // of the only table there
   PathView path_view(std::size_t host) const;  // at that host's leaf

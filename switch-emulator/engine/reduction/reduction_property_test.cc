@@ -1,5 +1,5 @@
-// Any loss, duplication and order of packets, over one switch, two, and three in a row: each member
-// gets each result once, and right.
+// Any loss, duplication and order of packets, and members that are not ready, over one switch, two,
+// and three in a row: each member gets each result once, and right.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -34,15 +34,17 @@ void run_seed(std::uint32_t seed) {
   const std::size_t count = switches * hosts;
   const auto window = static_cast<std::uint16_t>(1u << chance.below(4));
   const int loss = static_cast<int>(chance.below(25)), twice = static_cast<int>(chance.below(15));
+  const int busy = static_cast<int>(chance.below(20));
   auto net = make_row(switches, hosts);
   TestMembers members(*net, count, window, chance.below(3) * 30);
   // Numbers of units and PSNs wrap soon.
   const Unit wraps[] = {Unit{1} << 16, Unit{1} << 24, (Unit{1} << 24) - net->start_psn().value()};
-  if (switches == 1) members.jump(wraps[chance.below(3)] - 1 - chance.below(15));
+  members.jump(wraps[chance.below(3)] - 1 - chance.below(15));
   const Unit first = members.results(0);
   const Unit units = first + 20 + chance.below(20);
   members.lose = [&] { return chance.percent(loss); };
   members.repeat = [&] { return chance.percent(twice); };
+  members.is_busy = [&] { return chance.percent(busy); };
   members.shuffle = [&](auto& frames) {
     if (chance.percent(twice)) std::ranges::shuffle(frames, chance.random);
   };
@@ -57,7 +59,7 @@ void run_seed(std::uint32_t seed) {
     return true;
   };
   for (int step = 0; step < 20'000 && !is_done(); ++step) {
-    if (step == 4'000) members.lose = members.repeat = [] { return false; };
+    if (step == 4'000) members.lose = members.repeat = members.is_busy = [] { return false; };
     if (step == 4'000) net->lose = nullptr;
     const std::size_t m = chance.below(count);
     if (members.contributed(m) < units && chance.percent(60)) members.contribute(m);

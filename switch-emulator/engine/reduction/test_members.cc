@@ -118,6 +118,10 @@ void TestMembers::take_result(std::size_t member, const wire::RoceHeaders& heade
     return;
   }
   if (at == static_cast<std::int64_t>(m.results)) {
+    if (is_busy()) {
+      m.has_requested = true;  // a NAK would end the pause
+      return answer(member, wire::AckKind::kRnrNak, 12);
+    }
     ASSERT_LT(m.results, m.contributed) << "a result without the member's own contribution";
     ASSERT_EQ(data, expected(m.results)) << "unit " << m.results << " at member " << member;
     ASSERT_EQ(wire::ReductionImm::from(headers.imm.value).unit,
@@ -129,7 +133,9 @@ void TestMembers::take_result(std::size_t member, const wire::RoceHeaders& heade
 }
 
 void TestMembers::jump(Unit units) {
-  ASSERT_TRUE(net_.sw(0).jump(TestNetwork::kGroup, units));
+  for (std::size_t s = 0; s < net_.switch_count(); ++s) {
+    ASSERT_TRUE(net_.sw(s).jump(TestNetwork::kGroup, units)) << s;
+  }
   for (Member& m : members_) {
     m.contributed += units;
     m.acked = m.results = m.contributed;

@@ -32,6 +32,8 @@ class TestMembers {
   std::function<bool()> lose = [] { return false; };
   // Frames of members for which this returns true arrive twice.
   std::function<bool()> repeat = [] { return false; };
+  // A member for which this returns true is not ready for its next result: its NIC sends RNR NAK.
+  std::function<bool()> is_busy = [] { return false; };
   // The order in which receive() takes frames.
   std::function<void(std::vector<std::vector<std::uint8_t>>&)> shuffle = [](auto&) {};
 
@@ -41,7 +43,7 @@ class TestMembers {
     const Member& m = members_[member];
     return m.results == units && m.acked == units;
   }
-  // As if all members had done this many units.
+  // As if all members and switches had done this many units.
   void jump(Unit units);
   // One packet, without any rules. `unit` may be any.
   void send(std::size_t member, Unit unit, std::uint8_t what, const Bytes& data);
