@@ -122,6 +122,33 @@ TEST_F(BehaviourTest, IsRefusedOnceOthersHaveReservedAllMemory) {
   EXPECT_EQ(register_group(3), 1u) << "the others have aged";
 }
 
+TEST_F(BehaviourTest, GivesItsMemoryBackHoweverItEnds) {
+  SwitchConfig config = net_->config(0);
+  config.reduction_memory = 150;
+  Switch small(config, net_->payloads, make_ticker);
+  const auto send_to_small = [&](wire::MrpType type, std::uint16_t epoch,
+                                 std::span<const wire::MrpMember> members, std::uint16_t flags,
+                                 std::uint8_t number) {
+    const auto bytes = TestNetwork::control_bytes(0, type, epoch, members, 1, 0, 1, nullptr, flags,
+                                                  {}, McstId(198, 18, 0, number));
+    small.on_packet(now_, net_->port_of(0), *Frame::from_bytes(bytes), out_);
+    small.check_consistent();
+    return small.group_count();
+  };
+  const auto register_group = [&](std::uint8_t number, std::uint16_t epoch = 1) {
+    return send_to_small(wire::MrpType::kRegister, epoch, members_, 0, number);
+  };
+  const std::vector<wire::MrpMember> strangers{net_->member(0), {Ipv4(10, 9, 9, 9), Qpn(5)}};
+  EXPECT_EQ(send_to_small(wire::MrpType::kRegister, 1, strangers, 0, 1), 0u) << "no route";
+  EXPECT_EQ(register_group(2), 1u);
+  EXPECT_EQ(register_group(2, 2), 1u) << "a newer epoch has replaced it";
+  EXPECT_EQ(register_group(3), 1u) << "there is memory for one";
+  EXPECT_EQ(send_to_small(wire::MrpType::kActivate, 2, {}, 2, 2), 1u);
+  small.on_timer(now_ + config.age, out_);
+  EXPECT_EQ(small.group_count(), 0u) << "it was active, and has aged";
+  EXPECT_EQ(register_group(3), 1u);
+}
+
 TEST_F(BehaviourTest, ShowsPathsWithoutTurnsIfItHasNone) {
   const GroupView view = switch_.groups().at(0);
   ASSERT_EQ(view.paths.size(), 3u);
