@@ -262,15 +262,13 @@ wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
 }
 
 FabricStatus LiveFabric::State::status() const {
-  FabricStatus now;
+  FabricStatus now =
+      datapath.reporting().timed_status([this](const auto& slice) { tasks->run(slice); });
   now.pid = getpid();
   now.mtu = running.mtu;
   now.icrc_always = running.icrc_always;
   now.refused_users = control_thread->refused_users();
-  now.switches = datapath.reporting().status([this](const auto& slice) { tasks->run(slice); });
   control_thread->show_reservations(now.switches);
-  now.now = wire::monotonic_now();
-  now.utc = std::chrono::system_clock::now().time_since_epoch();
   now.uptime_seconds = std::chrono::duration<double>(now.now - started).count();
   return now;
 }

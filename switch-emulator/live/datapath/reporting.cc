@@ -4,6 +4,9 @@
 #include "switch-emulator/live/datapath/reporting.h"
 
 #include <algorithm>
+#include <chrono>
+
+#include "wire/clock.h"
 
 namespace cepheus::live {
 namespace {
@@ -102,6 +105,14 @@ std::vector<SwitchStatus> Reporting::status(const Slice& slice) const {
       if (source.one_armed != nullptr) status.one_armed = *source.one_armed;
     });
   }
+  return all;
+}
+
+FabricStatus Reporting::timed_status(const Slice& slice) const {
+  FabricStatus all;
+  all.now = wire::monotonic_now();
+  all.utc = std::chrono::system_clock::now().time_since_epoch();
+  all.switches = status(slice);
   return all;
 }
 

@@ -42,6 +42,9 @@ class Reporting {
 
   // From any thread that may wait for the datapath's.
   std::vector<SwitchStatus> status(const Slice& slice) const;
+  // The same, with the time before the first slice. At a later time, packets that arrive between two
+  // slices would look late (status/late.h).
+  FabricStatus timed_status(const Slice& slice) const;
 
  private:
   std::vector<SwitchSource> switches_;

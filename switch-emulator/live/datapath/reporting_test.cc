@@ -5,10 +5,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "net/shapes.h"
 #include "switch-emulator/engine/test_payloads.h"
+#include "wire/clock.h"
 #include "wire/roce.h"
 
 namespace cepheus::live {
@@ -120,6 +122,18 @@ TEST_F(ReportingTest, CallsATrunkDarkUnlessItIsCut) {
   EXPECT_TRUE(trunk().dark);
   for (net::Link& link : links) link.set_up(false);
   EXPECT_FALSE(trunk().dark);
+}
+
+// A packet that arrives while the switches are read is not late.
+TEST_F(ReportingTest, HasTheTimeBeforeTheFirstSlice) {
+  build(net::Topology::star(2));
+  std::optional<wire::Instant> first;
+  const FabricStatus all = Reporting({source}).timed_status([&](const auto& slice) {
+    first = first.value_or(wire::monotonic_now());
+    slice();
+  });
+  EXPECT_LE(all.now, *first);
+  EXPECT_EQ(all.switches.size(), 1u);
 }
 
 TEST_F(ReportingTest, CopiesFewPortsInASlice) {

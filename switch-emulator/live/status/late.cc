@@ -1,3 +1,8 @@
+// Views of a group are compared by its identifier and epoch. Switches are read one after the other,
+// and the status has the time before the first one: so no member is shown as late for too long.
+//
+// If no switch shows the first contribution to a member's unit, other members are late to an older
+// unit. That member is not shown before its own unit is the oldest.
 #include "switch-emulator/live/status/late.h"
 
 #include <algorithm>
@@ -7,7 +12,6 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "switch-emulator/live/status/text_table.h"
@@ -22,15 +26,18 @@ struct Place {
 };
 using Places = std::vector<Place>;
 
-// Unset: no switch shows it.
-std::optional<wire::Instant> first_contribution(const Places& places, std::uint64_t unit) {
-  std::optional<wire::Instant> first;
-  const auto take = [&](wire::Instant at) { first = std::min(first.value_or(at), at); };
+// By unit, of those that some switch shows.
+std::map<std::uint64_t, wire::Instant> first_contributions(const Places& places) {
+  std::map<std::uint64_t, wire::Instant> first;
+  const auto take = [&](std::uint64_t unit, wire::Instant at) {
+    const auto known = first.emplace(unit, at).first;
+    known->second = std::min(known->second, at);
+  };
   for (const Place& place : places) {
     const fabric::ReductionView& reduction = *place.group->reduction;
-    if (reduction.waits_since && reduction.results == unit) take(*reduction.waits_since);
+    if (reduction.waits_since) take(reduction.results, *reduction.waits_since);
     for (const fabric::PathView& path : place.group->paths) {
-      if (path.late && path.late->unit == unit) take(path.late->since);
+      if (path.late) take(path.late->unit, path.late->since);
     }
   }
   return first;
@@ -43,6 +50,7 @@ bool is_shown(const Places& places, const std::string& name) {
 std::vector<LateMember> missing_at(const FabricStatus& status, const Places& places) {
   std::uint64_t newest = 0;
   for (const Place& each : places) newest = std::max(newest, each.group->reduction->newest);
+  const auto first = first_contributions(places);
   std::vector<LateMember> missing;
   for (const Place& place : places) {
     const fabric::GroupView& group = *place.group;
@@ -51,7 +59,8 @@ std::vector<LateMember> missing_at(const FabricStatus& status, const Places& pla
       const bool is_trunk = !path.is_host;
       if (next >= newest) continue;
       if (is_trunk && (!path.late || is_shown(places, neighbour_name(path.name)))) continue;
-      const wire::Instant since = first_contribution(places, next).value_or(status.now);
+      const auto known = first.find(next);
+      const wire::Instant since = known == first.end() ? status.now : known->second;
       missing.push_back({group.id, group.epoch, next, newest - next, path.name, path.host,
                          place.at->name, std::max(status.now - since, wire::Duration{})});
     }

@@ -15,7 +15,7 @@
 
 namespace cepheus::live {
 
-// In which contributions are under way: nobody is late yet.
+// Contributions that are missing for a shorter time may be under way.
 inline constexpr wire::Duration kLeastLate = std::chrono::milliseconds(1);
 
 // Switches know groups and units. Processes alone know the communicator and the call of a unit

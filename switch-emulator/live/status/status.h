@@ -50,8 +50,8 @@ struct SwitchStatus {
 struct FabricStatus {
   std::int64_t pid = 0;
   double uptime_seconds = 0;
-  wire::Instant now{};   // by the clock of its switches, and ...
-  wire::Duration utc{};  // ... since 1970
+  wire::Instant now{};   // by the clock of its switches: no view of a switch is older
+  wire::Duration utc{};  // the same time since 1970
   std::uint32_t mtu = 0;
   bool icrc_always = false;
   std::uint64_t refused_users = 0;  // connections of users without permission for their request
