@@ -28,6 +28,16 @@ std::string styled(const std::string& text, Style style, bool colour) {
   return kCodes[static_cast<std::size_t>(style)] + shown + "\033[0m";
 }
 
+std::string hex24(std::uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%06x", value);
+  return text;
+}
+
+std::string count_of(std::uint64_t n, const char* thing) {
+  return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
+}
+
 std::string TextTable::to_text(bool colour) const {
   std::vector<std::size_t> widths;
   std::vector<Cell> titles;

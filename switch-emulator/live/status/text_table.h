@@ -18,6 +18,8 @@ std::string styled(const std::string& text, Style style, bool colour);
 std::size_t width(const std::string& text);
 // With one digit behind the point.
 std::string decimal(double value);
+std::string hex24(std::uint32_t value);                    // "0x00005f"
+std::string count_of(std::uint64_t n, const char* thing);  // "1 packet", "2 packets"
 
 class TextTable {
  public:
