@@ -3,10 +3,10 @@
 //
 // An interface that can't serve is refused, and doubts about it are reported
 // (ports/interface_check.h). Interfaces are checked when they are opened, and again when their MTU
-// changes or the machine gets another RoCE device. Once a second each interface is looked for, and its MTU becomes its
-// ports': hosts of a deleted one are detached until one of its name exists again. All hosts behind a
-// one-armed interface are detached while the kernel would route the groups' packets as well. Runs on
-// the datapath's thread.
+// changes or the machine gets another RoCE device. Once a second each interface is looked for, and
+// its MTU becomes its ports': hosts of a deleted one are detached until one of its name exists
+// again. All hosts behind a one-armed interface are detached while the kernel would route the
+// groups' packets as well. Runs on the datapath's thread.
 #pragma once
 
 #include <functional>
