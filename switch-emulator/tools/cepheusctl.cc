@@ -1,17 +1,12 @@
 // cepheusctl: shows a running fabric and turns its links' faults on and off. Each subcommand sets a
-// function that makes a text, or one that does all by itself. The option --watch repeats the former
-// until a signal or a failure.
+// function that makes a text (outputs.h), or one that does all by itself. The option --watch repeats
+// the former until a signal or a failure.
 //
-// Exit status: 0 done, 1 the fabric refused or did not answer, 2 wrong usage. Colour only on a
-// terminal and without NO_COLOR. JSON of a status is passed on as the fabric sent it.
+// Exit status: 0 done, 1 the fabric refused or did not answer, 2 wrong usage.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -22,18 +17,11 @@
 
 #include "support/command_line/command_line.h"
 #include "support/command_line/process.h"
-#include "support/reports/report_directory.h"
-#include "switch-emulator/live/status/control_protocol.h"
-#include "switch-emulator/live/status/late.h"
 #include "switch-emulator/live/status/metrics.h"
 #include "switch-emulator/live/status/printable.h"
-#include "switch-emulator/live/status/readings.h"
-#include "switch-emulator/live/status/status.h"
-#include "switch-emulator/live/status/topology_graph.h"
 #include "switch-emulator/tools/endings.h"
-#include "switch-emulator/tools/explain.h"
 #include "switch-emulator/tools/metrics_server.h"
-#include "switch-emulator/tools/nearest.h"
+#include "switch-emulator/tools/outputs.h"
 #include "switch-emulator/tools/record.h"
 #include "switch-emulator/tools/top.h"
 #include "switch-emulator/tools/web_server.h"
@@ -47,9 +35,6 @@ constexpr int kRefused = 1;  // the fabric refused, or no fabric answered
 constexpr int kUsage = 2;
 
 struct Command {
-  std::string socket = live::kDefaultSocket;
-  bool as_json = false;
-  std::optional<double> watch_seconds;
   std::function<wire::Result<std::string>()> text;  // its output
   std::function<int()> act;                         // does all of it, if there is no such text
 };
@@ -57,99 +42,6 @@ struct Command {
 int complain(const std::string& text, int exit_code) {
   std::cerr << "cepheusctl: " << live::printable(text) << "\n";
   return exit_code;
-}
-
-bool is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
-bool may_colour() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; }
-
-// One document over many lines, or with --watch on one line.
-std::string json_text(const json& document, const Command& command) {
-  return live::json_text(document, command.watch_seconds ? -1 : 2) + "\n";
-}
-
-wire::Result<std::string> explanation(const Command& command) {
-  const auto reports = read_reports(reports::default_directory());
-  if (!reports) return tl::unexpected(reports.error());
-  const auto jobs = explain(*reports);
-  return command.as_json ? json_text(to_json(jobs), command) : to_text(jobs, may_colour());
-}
-
-wire::Result<std::string> nearest(const Command& command, const std::vector<std::string>& devices) {
-  return locality::Machine::load().map([&](const locality::Machine& machine) {
-    const json found = nearest_json(machine, devices);
-    return command.as_json ? json_text(found, command) : nearest_text(found);
-  });
-}
-
-wire::Result<std::string> metrics(const Command& command) {
-  return live::request_status(command.socket).map([](const live::FabricStatus& status) {
-    return live::to_metrics(status);
-  });
-}
-
-// As the fabric sent it: keys of another version stay.
-wire::Result<std::string> status_json(const Command& command) {
-  const auto answer = live::send_request(command.socket, {{"ask", "status"}});
-  if (!answer) return tl::unexpected(answer.error());
-  const json status = answer->value("status", json::object());
-  return live::status_from_json(status).map(
-      [&](const live::FabricStatus&) { return json_text(status, command); });
-}
-
-// `svg`: the file of a drawing; "-": standard output; empty: no drawing.
-wire::Result<std::string> map_of(const Command& command, const std::string& svg) {
-  const auto status = live::request_status(command.socket);
-  if (!status) return tl::unexpected(status.error());
-  if (svg.empty()) {
-    return command.as_json ? json_text(live::topology_json(*status), command)
-                           : live::topology_text(*status, may_colour());
-  }
-  const std::string drawing = live::topology_svg(*status);
-  if (svg == "-") return drawing;
-  std::ofstream file(svg);
-  if (!(file << drawing << std::flush)) {
-    return wire::invalid(svg + " can't be written: " + std::strerror(errno));
-  }
-  return std::string();
-}
-
-// The changes of a reload, one a line; empty for other requests.
-std::string changes_text(const json& answer) {
-  const auto changed = answer.find("changed");
-  if (changed == answer.end() || !changed->is_array()) return "";
-  if (changed->empty()) return "nothing has changed\n";
-  std::string text;
-  for (const json& line : *changed) {
-    if (line.is_string()) text += live::printable(line.get<std::string>()) + "\n";
-  }
-  return text;
-}
-
-wire::Result<std::string> answer_to(const json& request, const Command& command) {
-  return live::send_request(command.socket, request).map([&](const json& answer) {
-    return command.as_json ? json_text(answer, command) : changes_text(answer);
-  });
-}
-
-wire::Result<std::string> show(const std::vector<live::View>& views, const Command& command) {
-  if (command.as_json) return status_json(command);
-  const bool logs =
-      command.watch_seconds && !is_terminal() && views == std::vector{live::View::kGroups};
-  return live::request_status(command.socket).map([&](const live::FabricStatus& status) {
-    if (logs) return waiting_lines(status);
-    std::string text;
-    for (const live::View view : views) {
-      text += (text.empty() ? "" : "\n") + to_text(status, view, may_colour());
-    }
-    return text;
-  });
-}
-
-wire::Result<std::string> late(const Command& command) {
-  return live::request_status(command.socket).map([&](const live::FabricStatus& status) {
-    return command.as_json ? json_text(live::late_json(status), command)
-                           : live::late_text(status, may_colour());
-  });
 }
 
 int print(const wire::Result<std::string>& text) {
@@ -163,23 +55,23 @@ int finish(const wire::Result<void>& done) {
 }
 
 // Repeats until interrupted; the signals stay blocked, so that none is lost between two waits.
-int watch(const Command& command) {
+int watch(const Command& command, const OutputOptions& options) {
   const sigset_t endings = block_endings();
-  const auto interval_ns = static_cast<std::int64_t>(*command.watch_seconds * 1e9);
+  const auto interval_ns = static_cast<std::int64_t>(*options.watch_seconds * 1e9);
   const timespec interval{interval_ns / 1'000'000'000, interval_ns % 1'000'000'000};
   while (true) {
     const auto text = command.text();
     // On a terminal: cursor home, the text, then clear the rest of an earlier, longer text.
-    if (text && is_terminal() && !command.as_json) std::cout << "\033[H\033[2J";
+    if (text && is_terminal() && !options.as_json) std::cout << "\033[H\033[2J";
     if (const int failed = print(text); failed != 0) return failed;
     if (::sigtimedwait(&endings, nullptr, &interval) > 0) return 0;
   }
 }
 
 // Goes on if no fabric answers: one may start, and the page reports that none answers.
-int serve(const Command& command, const HttpAddress& address) {
+int serve(const OutputOptions& options, const HttpAddress& address) {
   return finish(serve_metrics(address, [&] {
-    return metrics(command)
+    return metrics(options)
         .or_else([](const wire::Error& error) -> wire::Result<std::string> {
           return live::metrics_without_fabric(error.text);
         })
@@ -187,12 +79,12 @@ int serve(const Command& command, const HttpAddress& address) {
   }));
 }
 
-int top(const Command& command, bool once) {
-  if (once || command.as_json) return print(top_once(command.socket, command.as_json));
+int top(const OutputOptions& options, bool once) {
+  if (once || options.as_json) return print(top_once(options.socket, options.as_json));
   if (!is_terminal() || ::isatty(STDIN_FILENO) == 0) {
     return complain("top needs a terminal; elsewhere run cepheusctl top --once, or --json", kUsage);
   }
-  return finish(show_top(command.socket, may_colour()));
+  return finish(show_top(options.socket, may_colour()));
 }
 
 class CommandLine {
@@ -202,11 +94,11 @@ class CommandLine {
     app_.option_defaults()->always_capture_default(false);
     app_.require_subcommand(1);
     app_.fallthrough();
-    app_.add_option("--fabric", command_.socket, "connect to the fabric at this socket")
+    app_.add_option("--fabric", options_.socket, "connect to the fabric at this socket")
         ->envname("CEPHEUS_FABRIC")
         ->type_name("PATH")
         ->capture_default_str();
-    app_.add_flag("--json", command_.as_json, "print JSON");
+    app_.add_flag("--json", options_.as_json, "print JSON");
     add_view("status", "show ports, groups and counters",
              {live::View::kPorts, live::View::kGroups, live::View::kCounters});
     add_view("ports", "show hosts and trunks: address, client, link, frames, payload bytes",
@@ -219,12 +111,12 @@ class CommandLine {
         ->excludes("--watch");
     CLI::App* lates =
         app_.add_subcommand("late", "name the members that reductions wait for, and since when");
-    lates->callback([this] { command_.text = [this] { return late(command_); }; });
+    lates->callback([this] { command_.text = [this] { return late(options_); }; });
     add_watch(*lates);
     add_topology();
     CLI::App* explains = app_.add_subcommand(
         "explain", "show path and reason of this user's MPI broadcasts, by communicator");
-    explains->callback([this] { command_.text = [this] { return explanation(command_); }; });
+    explains->callback([this] { command_.text = [this] { return explanation(options_); }; });
     add_watch(*explains);
     CLI::App* nearest =
         app_.add_subcommand("nearest", "order RDMA devices by distance from this shell's cores");
@@ -232,7 +124,7 @@ class CommandLine {
         ->type_name("")
         ->required();
     nearest->callback(
-        [this] { command_.text = [this] { return tools::nearest(command_, devices_); }; });
+        [this] { command_.text = [this] { return tools::nearest(options_, devices_); }; });
     command_line::set_example(*nearest, "cepheusctl nearest mlx5_0 mlx5_1");
     add_metrics();
     add_top();
@@ -253,32 +145,29 @@ class CommandLine {
   int run(int argc, char** argv) {
     if (const auto code = command_line::parse(app_, argc, argv)) return *code;
     if (command_.act) return command_.act();
-    return command_.watch_seconds ? watch(command_) : print(command_.text());
+    return options_.watch_seconds ? watch(command_, options_) : print(command_.text());
   }
 
  private:
   CLI::App* add_view(const char* name, const char* help, std::vector<live::View> views) {
     CLI::App* sub = app_.add_subcommand(name, help);
     sub->callback([this, views = std::move(views)] {
-      command_.text = [this, views] { return describes_ ? describe() : show(views, command_); };
+      command_.text = [this, views] {
+        return describes_ ? describe(options_) : show(views, options_);
+      };
     });
     add_watch(*sub);
     return sub;
   }
 
-  wire::Result<std::string> describe() const {
-    return command_.as_json ? json_text(live::counter_descriptions(), command_)
-                            : live::describe_counters(may_colour());
-  }
-
   void add_request(const char* name, const char* request, const char* help) {
     app_.add_subcommand(name, help)->callback([this, request] {
-      command_.text = [this, request] { return answer_to({{"ask", request}}, command_); };
+      command_.text = [this, request] { return answer_to({{"ask", request}}, options_); };
     });
   }
 
   void add_watch(CLI::App& sub) {
-    sub.add_option("--watch", command_.watch_seconds, "repeat every SECONDS until interrupted")
+    sub.add_option("--watch", options_.watch_seconds, "repeat every SECONDS until interrupted")
         ->type_name("[SECONDS]")
         ->expected(0, 1)
         ->default_str("1")
@@ -289,7 +178,7 @@ class CommandLine {
     CLI::App* sub =
         app_.add_subcommand("topology", "show switches, their cables and the trees of groups");
     sub->add_option("--svg", svg_, "draw into FILE; - is standard output")->type_name("FILE");
-    sub->callback([this] { command_.text = [this] { return map_of(command_, svg_); }; });
+    sub->callback([this] { command_.text = [this] { return map_of(options_, svg_); }; });
   }
 
   void add_metrics() {
@@ -297,7 +186,7 @@ class CommandLine {
         "metrics", "print all readings in Prometheus's text format, once or over HTTP");
     sub->callback([this] {
       command_.act = [this] {
-        return listen_ ? serve(command_, *listen_) : print(metrics(command_));
+        return listen_ ? serve(options_, *listen_) : print(metrics(options_));
       };
     });
     add_listen(*sub, "serve http://ADDRESS:PORT/metrics until interrupted; port 0: any free port");
@@ -320,7 +209,7 @@ class CommandLine {
     CLI::App* sub = app_.add_subcommand(
         "top", "refresh a terminal: links and groups by traffic, lagging members, drops");
     sub->add_flag("--once", once_, "print one look and exit");
-    sub->callback([this] { command_.act = [this] { return top(command_, once_); }; });
+    sub->callback([this] { command_.act = [this] { return top(options_, once_); }; });
   }
 
   void add_web() {
@@ -335,7 +224,7 @@ class CommandLine {
     sub->callback([this] {
       command_.act = [this] {
         web_.listen = listen_.value_or(web_.listen);
-        web_.fabric_socket = command_.socket;
+        web_.fabric_socket = options_.socket;
         return finish(serve_web(web_));
       };
     });
@@ -357,7 +246,7 @@ class CommandLine {
         ->capture_default_str();
     sub->callback([this] {
       command_.act = [this] {
-        record_.fabric_socket = command_.socket;
+        record_.fabric_socket = options_.socket;
         return finish(record(record_));
       };
     });
@@ -395,11 +284,12 @@ class CommandLine {
       json request = {{"ask", "link"}, {"link", link_}, {"direction", way}};
       if (loss->count() != 0) request["loss"] = loss_;
       if (up_ || down_) request["up"] = up_;
-      command_.text = [this, request] { return answer_to(request, command_); };
+      command_.text = [this, request] { return answer_to(request, options_); };
     });
   }
 
   CLI::App app_;
+  OutputOptions options_;
   Command command_;
   bool describes_ = false, once_ = false;
   std::vector<std::string> devices_;
