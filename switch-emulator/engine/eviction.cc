@@ -1,7 +1,5 @@
 #include "switch-emulator/engine/eviction.h"
 
-#include <span>
-
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/registration/refusals.h"
 #include "switch-emulator/engine/registration/registration_messages.h"
@@ -49,36 +47,6 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
     }
   }
   if (message.member_count > 0 || even_if_empty) send_report(call, leader, mft, message);
-}
-
-void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path) {
-  const Mft& mft = table.mft;
-  if (mft.leader == kNoPath) return;
-  CEPHEUS_SITUATION("a switch reports to the leader that a path is lost");
-  reject_to_leader(call, mft, leader, wire::MrpReject::kPathLost,
-                   table.roster.one_behind(mft.paths[path].port));
-}
-
-void report_failure(Call& call, const GroupEntry& entry, const Behaviour::Failure& failure) {
-  const GroupInstance& table = entry.table;
-  const Mft& mft = table.mft;
-  if (mft.leader == kNoPath) return;
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kReject;
-  message.header.flags = static_cast<std::uint16_t>(failure.reason);
-  message.header.epoch = mft.epoch;
-  message.header.mcst_id = mft.id;
-  message.header.instance = entry.leader.instance;
-  for (const Behaviour::Failure::Member& one : std::span(failure.members).first(failure.count)) {
-    if (one.path >= mft.paths.size()) continue;
-    const Path& path = mft.paths[one.path];
-    const auto member = path.is_host
-                            ? std::optional(wire::MrpMember{call.port(path.port).host, path.qpn})
-                            : table.roster.one_behind(path.port);
-    if (member) message.add({member->host, member->qpn, one.what, 0, one.bytes});
-  }
-  send_to_leader(call, mft.paths[mft.leader].port, entry.leader, message);
-  call.count(Counter::kMrpReject);
 }
 
 void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path) {

@@ -20,12 +20,6 @@ std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host
 void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Mft& mft,
                   std::optional<PathNo> only, bool even_if_empty = false);
 
-// REJECT(path lost) to the leader: the trunk that is this path is down.
-void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path);
-
-// REJECT to the leader, with the members that the failure names: behind a trunk, one of them.
-void report_failure(Call& call, const GroupEntry& entry, const Behaviour::Failure& failure);
-
 // Takes a path out of the group: its acknowledgements are no longer awaited, and its packets are
 // treated as a stranger's. Passes on at once the acknowledgements of the others, and admits a
 // newcomer that waited only for this path.

@@ -7,7 +7,6 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
-#include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 #include "switch-emulator/engine/registration/probes.h"

@@ -83,8 +83,7 @@ class Behaviour {
       std::uint32_t bytes = 0;
     };
     wire::MrpReject reason = wire::MrpReject::kNone;
-    std::array<Member, 2> members;
-    std::size_t count = 0;
+    std::array<Member, 2> members;  // without a path: none
   };
   virtual std::optional<Failure> take_failure(Instant) { return std::nullopt; }
 

@@ -184,8 +184,8 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
   const UnitShape shape = shape_of(packet);
   if (!slots_.add(unit, path, shape, data, call.now)) {
     const UnitSlots::Contribution& first = slots_.contribution(unit);
-    fail(MrpReject::kMismatch,
-         {{first.first, first.shape.what, first.shape.bytes}, {path, shape.what, shape.bytes}});
+    fail({MrpReject::kMismatch,
+          {{{first.first, first.shape.what, first.shape.bytes}, {path, shape.what, shape.bytes}}}});
     return call.count(Counter::kDropReductionFailed);
   }
   call.count(Counter::kReductionTaken);
@@ -323,7 +323,7 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
   }
   call.count(Counter::kFeedbackTaken);
   if (is_ack || out.is_idle()) return;
-  if (is_fatal) return fail(MrpReject::kResultRefused, {{path, 0, 0}});
+  if (is_fatal) return fail({MrpReject::kResultRefused, {{{path}}}});
   if (is_rnr) {
     CEPHEUS_RARE_SITUATION("a member is not ready for a result");
     out.on_pause(call.now + wire::rnr_timer_duration(aeth.value));
@@ -365,11 +365,9 @@ void ReductionGroup::on_timer(Call& call) {
   schedule(ack_due_);
 }
 
-void ReductionGroup::fail(MrpReject reason, std::initializer_list<Failure::Member> members) {
+void ReductionGroup::fail(const Failure& why) {
   has_failed_ = true;
-  failure_.emplace();
-  failure_->reason = reason;
-  for (const Failure::Member& member : members) failure_->members[failure_->count++] = member;
+  failure_ = why;
 }
 
 std::optional<Behaviour::Failure> ReductionGroup::take_failure(Instant now) {

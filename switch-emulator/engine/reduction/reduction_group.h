@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -109,7 +108,7 @@ class ReductionGroup final : public Behaviour {
   // Since when others have waited for the host at `path`; none: they don't.
   std::optional<Instant> late_since(Instant now, PathNo path) const;
   Instant probe_due(Instant now, PathNo path) const;
-  void fail(wire::MrpReject reason, std::initializer_list<Failure::Member> members);
+  void fail(const Failure& why);
 
   const Mft& tree_;
   const Psn start_;

@@ -1,6 +1,6 @@
 // REJECTs to the leader of a group: of WRITEs that a member's regions do not allow, whose source
-// gets a NAK as well (docs/protocol.md, "Multicast WRITE"), and of packets that do not fit through a
-// port.
+// gets a NAK as well (docs/protocol.md, "Multicast WRITE"), of packets that do not fit through a
+// port, of lost paths, and of groups that can't go on.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,7 @@ namespace cepheus::fabric {
 
 struct Call;
 struct GroupEntry;
+struct GroupInstance;
 struct Leader;
 
 // This switch refuses the WRITE that begins with `packet`, at `psn` of the group, for the member at
@@ -32,9 +33,10 @@ void refuse_regions(Call& call, const Mft& mft, const Leader& leader, const Path
 inline constexpr wire::Duration kBetweenTooLong = std::chrono::milliseconds(200);
 void report_too_long(Call& call, GroupEntry& entry, PortId port);
 
-// None if the leader has gone.
-void reject_to_leader(Call& call, const Mft& mft, const Leader& leader, wire::MrpReject reason,
-                      const std::optional<wire::MrpMember>& member = {},
-                      const std::optional<wire::MrpPath>& path = {});
+// The trunk that is this path is down: REJECT(path lost), with a member behind it.
+void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path);
+
+// REJECT with the members that the failure names: behind a trunk, one of them.
+void report_failure(Call& call, const GroupEntry& entry, const Behaviour::Failure& failure);
 
 }  // namespace cepheus::fabric
