@@ -9,11 +9,6 @@ namespace {
 
 using wire::RoceHeaders;
 
-// The IBTA wants a source port per flow, above 0xC000. Its only use is load balancing.
-std::uint16_t flow_port(const Group& group) {
-  return static_cast<std::uint16_t>(0xC000 | (group.tree.id.value() & 0x3FFF));
-}
-
 template <typename Header>
 std::span<std::uint8_t, Header::kSize> header_at(Frame& frame, std::size_t offset) {
   return std::span<std::uint8_t, Header::kSize>(frame.bytes.data() + offset, Header::kSize);
@@ -36,7 +31,7 @@ RoceHeaders from_group(const Call& call, const Group& group, const Path& path,
   h.ip.tos = group.traffic_class;
   h.ip.source = group.tree.id;
   h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
-  h.udp.source_port = flow_port(group);
+  h.udp.source_port = flow_port(group.tree.id);
   h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
   return h;
 }
@@ -123,12 +118,12 @@ void send_cnp(Call& call, const Group& group, const GroupPacket& packet) {
            path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value()), packet.psn()});
 }
 
-void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
+bool send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
   headers.ethernet = {call.port(port).peer_mac, call.config.mac};
   Frame frame;
   headers.emit(frame, 0);
   if (call.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call.emit(kind, port, frame);
+  return call.emit(kind, port, frame) != nullptr;
 }
 
 void send_feedback(Call& call, const Group& group, PathNo path, const TurnName& turn,

@@ -50,8 +50,14 @@ void send_cnp(Call& call, const Group& group, const GroupPacket& packet);
 // by the leader's order. `kind`: its counter.
 void make_cnp(Call& call, const Group& group, Counter kind);
 
-// Emits a packet of the switch itself; fills in its Ethernet addresses.
-void send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);
+// The source port of the switch's own packets for a group. The IBTA wants one for each flow, above
+// 0xC000. Its only use is load balancing.
+constexpr std::uint16_t flow_port(McstId id) {
+  return static_cast<std::uint16_t>(0xC000 | (id.value() & 0x3FFF));
+}
+// Emits a packet of the switch itself; fills in its Ethernet addresses. Returns whether it was
+// sent.
+bool send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);
 
 // Emits feedback on `path`; `psn` is in the numbering of that port. The MSN of `answer` counts
 // messages of this turn; those of the path's finished turns are added.

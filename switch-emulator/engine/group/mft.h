@@ -34,8 +34,10 @@ struct Mft {
     const PathNo at = path_index[port.value()];
     return at < paths.size() && paths[at].port == port ? at : kNoPath;
   }
-  PathNo add_path(PortId port,
-                  bool is_host);  // precondition: no path there yet, fewer than kMaxPaths
+  // The trunk towards the leader; kNoPath: the leader is a host here, or has gone.
+  PathNo parent() const { return leader == kNoPath || paths[leader].is_host ? kNoPath : leader; }
+  // Precondition: no path there yet, fewer than kMaxPaths.
+  PathNo add_path(PortId port, bool is_host);
   // Removes a path; the last one gets its number. Precondition: it is not the leader's.
   void remove_path(Call& call, const Leader& registrant, PathNo path);
   void check_consistent(std::size_t max_held) const;

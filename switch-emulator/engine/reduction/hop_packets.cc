@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/group/bridging.h"
 #include "wire/ecn.h"
 #include "wire/icrc.h"
 #include "wire/reduction.h"
@@ -12,11 +13,12 @@ namespace {
 
 constexpr std::size_t kWord = 4;  // payloads are whole words on the wire
 
-bool is_parent(const Mft& mft, PathNo path) {
-  return path == mft.leader && !mft.paths[path].is_host;
-}
-
 std::size_t whole_words(std::size_t bytes) { return (bytes + kWord - 1) / kWord * kWord; }
+
+// The data, then zeros.
+void fill_words(std::span<std::uint8_t> words, std::span<const std::uint8_t> data) {
+  std::fill(std::ranges::copy(data, words.begin()).out, words.end(), std::uint8_t{0});
+}
 
 }  // namespace
 
@@ -26,7 +28,7 @@ bool HopPackets::is_addressed_well(const Call& call, const Mft& mft, const Group
   const Qpn qpn = packet.headers.bth.destination_qp;
   if (path.is_host) return ip.destination == mft.id && qpn == wire::kVirtualQpn;
   if (qpn != Qpn(mft.epoch)) return false;
-  return is_parent(mft, packet.path)
+  return packet.path == mft.parent()
              ? ip.source == mft.id && ip.destination == call.config.address
              : ip.source == call.port(path.port).peer && ip.destination == mft.id;
 }
@@ -35,8 +37,7 @@ wire::RoceHeaders HopPackets::headers_to(PathNo path, wire::Opcode opcode, Unit 
   const Path& to = group_.paths[path];
   const PortConfig& port = call_.port(to.port);
   wire::RoceHeaders h;
-  h.ethernet = {port.peer_mac, call_.config.mac};
-  if (is_parent(group_, path)) {
+  if (path == group_.parent()) {
     h.ip.source = call_.config.address;
     h.ip.destination = group_.id;
   } else {
@@ -44,22 +45,38 @@ wire::RoceHeaders HopPackets::headers_to(PathNo path, wire::Opcode opcode, Unit 
     h.ip.destination = to.is_host ? port.host : port.peer;
   }
   h.ip.tos = traffic_class_;
-  h.udp.source_port = static_cast<std::uint16_t>(0xC000 | (group_.id.value() & 0x3FFF));
+  h.udp.source_port = flow_port(group_.id);
   h.bth.opcode = opcode;
   h.bth.destination_qp = to.is_host ? Qpn(to.qpn) : Qpn(group_.epoch);
   h.bth.psn = psn_of(start_, unit);
   return h;
 }
 
+// Packets sent here are the switch's own: they take no space of the frame that caused them.
+// Otherwise a contribution would wait for results, and these for a pause that the contributions
+// cause.
 void HopPackets::send_unit(PathNo path, Unit unit, const UnitSlots::Content& content,
                            bool ack_request, bool is_repeat) {
+  const PortId port = group_.paths[path].port;
+  const std::size_t size = whole_words(content.data.size());
   wire::RoceHeaders h = headers_to(path, wire::Opcode::kRcSendOnlyImm, unit);
+  h.ethernet = {call_.port(port).peer_mac, call_.config.mac};
   h.bth.ack_request = ack_request;
+  h.bth.pad_count = static_cast<std::uint8_t>(size - content.data.size());
   wire::ReductionImm imm = wire::ReductionImm::from(std::uint32_t{content.shape.what} << 24);
   imm.epoch = static_cast<std::uint8_t>(group_.epoch);
   imm.unit = static_cast<std::uint16_t>(unit);
   h.imm.value = imm.value();
-  send(path, h, content, is_repeat ? Space::kNone : Space::kOwn);
+  Frame frame;
+  h.emit(frame, size);
+  if (!set_payload(frame, content)) {
+    return call_.lose(Counter::kReductionSent, Counter::kDropNoPayload);
+  }
+  if (call_.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
+  if (call_.emit(Counter::kReductionSent, port, frame) == nullptr) return;
+  Emit& sent = call_.out.emits.back();
+  sent.space = is_repeat ? Space::kNone : Space::kOwn;
+  if (is_repeat) sent.origin = PortId();  // a host that requests repeats does not answer itself
 }
 
 // The unit before the next one: before the first one there is none, and its PSN is S - 1.
@@ -86,40 +103,14 @@ void HopPackets::send_cnp(PathNo path) {
 
 void HopPackets::send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers,
                            Space space) {
-  Frame frame;
-  headers.emit(frame, 0);
-  if (call_.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  emit(kind, path, frame, space);
-}
-
-// What is sent here is the switch's own: it takes no space of the frame that caused it. Otherwise a
-// contribution would wait for results, and these for a pause that the contributions cause.
-void HopPackets::emit(Counter kind, PathNo path, const Frame& frame, Space space) {
-  if (call_.emit(kind, group_.paths[path].port, frame) == nullptr) return;
+  if (!send_made(call_, kind, group_.paths[path].port, headers)) return;
   call_.out.emits.back().space = space;
-}
-
-void HopPackets::send(PathNo path, const wire::RoceHeaders& headers,
-                      const UnitSlots::Content& content, Space space) {
-  const std::size_t size = whole_words(content.data.size());
-  wire::RoceHeaders h = headers;
-  h.bth.pad_count = static_cast<std::uint8_t>(size - content.data.size());
-  Frame frame;
-  h.emit(frame, size);
-  if (!set_payload(frame, content)) {
-    return call_.lose(Counter::kReductionSent, Counter::kDropNoPayload);
-  }
-  if (call_.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  emit(Counter::kReductionSent, path, frame, space);
-  // A host that requests repeats does not answer itself.
-  if (space == Space::kNone && !call_.out.emits.empty()) call_.out.emits.back().origin = PortId();
 }
 
 bool HopPackets::set_payload(Frame& frame, const UnitSlots::Content& content) {
   const std::size_t size = whole_words(content.data.size());
   if (frame.payload_fits_inline(size)) {
-    std::uint8_t* const at = frame.bytes.data() + frame.header_len;
-    std::fill(std::ranges::copy(content.data, at).out, at + size, std::uint8_t{0});
+    fill_words({frame.bytes.data() + frame.header_len, size}, content.data);
     frame.payload_len = static_cast<std::uint16_t>(size);
     return true;
   }
@@ -128,8 +119,7 @@ bool HopPackets::set_payload(Frame& frame, const UnitSlots::Content& content) {
     made_ = call_.payloads.make(size);
     if (made_.buffer == wire::kNoBuffer) return false;
     made_of_ = content.data.data();
-    std::fill(std::ranges::copy(content.data, made_.bytes.begin()).out, made_.bytes.end(),
-              std::uint8_t{0});
+    fill_words(made_.bytes, content.data);
   }
   frame.set_external_payload(made_.bytes, made_.buffer);
   return true;

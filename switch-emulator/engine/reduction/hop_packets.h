@@ -35,11 +35,11 @@ class HopPackets {
   // Whether the packet's addresses are those of its path.
   static bool is_addressed_well(const Call& call, const Mft& mft, const GroupPacket& packet);
 
-  // A unit, as it is in a pool. `content` stays valid until the next unit is sent. A repeat has no
-  // space of its own: the first packet may still wait in it.
+  // `content` stays valid until the next unit is sent. A repeat has no space of its own: the first
+  // packet may still wait in it.
   void send_unit(PathNo path, Unit unit, const UnitSlots::Content& content, bool ack_request,
                  bool is_repeat);
-  // A packet that the path has had already: its device acknowledges it, whatever its program does.
+  // A packet that the path has acknowledged. Its device answers even while its program computes.
   void send_probe(PathNo path, Unit next);
   // An acknowledgement, or NAK. `stored`: units taken from that path.
   void send_answer(PathNo path, Unit stored, wire::Aeth answer, Space space = Space::kNone);
@@ -48,9 +48,6 @@ class HopPackets {
 
  private:
   wire::RoceHeaders headers_to(PathNo path, wire::Opcode opcode, Unit unit) const;
-  void send(PathNo path, const wire::RoceHeaders& headers, const UnitSlots::Content& content,
-            Space space);
-  void emit(Counter kind, PathNo path, const Frame& frame, Space space);
   void send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers, Space space);
   // False: there is no memory for a payload.
   bool set_payload(Frame& frame, const UnitSlots::Content& content);

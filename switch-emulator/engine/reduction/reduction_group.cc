@@ -80,11 +80,6 @@ ReductionGroup::ReductionGroup(const Mft& mft, const SwitchConfig& config,
       probe_wait_(config.reduction_probe),
       slots_(reduction) {}
 
-PathNo ReductionGroup::parent() const {
-  const PathNo leader = tree_.leader;
-  return leader == kNoPath || tree_.paths[leader].is_host ? kNoPath : leader;
-}
-
 void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   if (has_failed_) return call.count(Counter::kDropReductionFailed);
   if (!HopPackets::is_addressed_well(call, tree_, packet)) {

@@ -83,7 +83,7 @@ class ReductionGroup final : public Behaviour {
   };
 
   // The path towards the root; kNoPath: the root is here.
-  PathNo parent() const;
+  PathNo parent() const { return tree_.parent(); }
   std::size_t children() const { return hops_.size() - (parent() == kNoPath ? 0 : 1); }
   void take_unit(Call& call, HopPackets& packets, const GroupPacket& packet);
   void take_contribution(Call& call, HopPackets& packets, const GroupPacket& packet,

@@ -112,6 +112,22 @@ TEST(ReductionSpace, IsTheGroupsOwnForTheFirstPacketOfAUnit) {
   EXPECT_EQ(out.emits[0].origin, PortId()) << "or it would pay for the host's own flood";
 }
 
+// The port's MTU has become smaller than a unit.
+TEST(ReductionSpace, OfARepeatThatDoesNotFitChangesNoOtherPacket) {
+  auto net = make_star(2, false);
+  TestMembers members(*net, 2, 8, 1024);
+  for (const std::size_t m : {0, 1}) members.contribute(m);
+  net->sw(0).set_mtu(net->port_of(0), 200);
+  auto nak = net->headers_from(0, wire::Opcode::kRcAcknowledge, 0);
+  nak.aeth = wire::Aeth::nak(wire::NakCode::kSequenceError);
+  nak.ip.tos = kMarked;
+  SwitchOutput out;
+  net->sw(0).on_packet(net->now(), net->port_of(0), net->make_frame(0, nak), out);
+  ASSERT_EQ(net->count(Counter::kDropTooLong), 1u);
+  EXPECT_EQ(net->text(out.emits.at(0).frame), "cnp");
+  EXPECT_EQ(out.emits[0].origin, net->port_of(0)) << "it answers the host's packet";
+}
+
 TEST(ReductionSpace, IsNotFilledByRepeatsWhileALosslessLinkIsPaused) {
   auto net = make_star(2, false);
   TestMembers members(*net, 2, 8, 0);
