@@ -68,8 +68,8 @@ void ReductionGroup::on_port_up(PathNo path) {
   evidence.is_back = evidence.was_down;
 }
 
-// Members confirm late if they are busy. What is behind the parent confirms elsewhere: there the time
-// from CONFIRM to ACTIVATE counts.
+// Members confirm late if they are busy. Members behind the parent confirm elsewhere: for the
+// parent the time from CONFIRM to ACTIVATE counts.
 void ReductionGroup::on_round_trip(PathNo path, Duration most, bool to_all) {
   if (!tree_.paths[path].is_host && to_all == (path == parent())) return;
   hops_[path].out.guess(std::min<Duration>(most, Requester::kFirstWait / 4));

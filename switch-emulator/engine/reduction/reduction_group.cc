@@ -26,29 +26,19 @@ constexpr std::uint8_t kBusyTimer = 12;
 // A leader that missed the reason gets it again.
 constexpr Duration kBetweenFailures = std::chrono::seconds(1);
 
-wire::ReductionImm imm_of(const GroupPacket& packet) {
-  return wire::ReductionImm::from(packet.headers.imm.value);
+std::uint16_t length_of(const GroupPacket& packet) {  // without the pad
+  return static_cast<std::uint16_t>(packet.frame.payload_len - packet.headers.bth.pad_count);
 }
 
-std::size_t length_of(const GroupPacket& packet) {
-  return packet.frame.payload_len - std::size_t{packet.headers.bth.pad_count};
-}
-
-UnitShape shape_of(const GroupPacket& packet) {
-  return {imm_of(packet).what(), static_cast<std::uint16_t>(length_of(packet))};
-}
-
-bool is_served(const GroupPacket& packet, std::size_t most_bytes) {
-  const wire::ReductionImm imm = imm_of(packet);
+bool is_served(const wire::ReductionImm& imm, std::uint16_t bytes, std::uint16_t most_bytes) {
   const bool is_barrier = imm.operation == static_cast<std::uint8_t>(wire::ReductionOp::kNone);
   const bool is_or = imm.operation == static_cast<std::uint8_t>(wire::ReductionOp::kOr);
   const bool has_type = imm.type == static_cast<std::uint8_t>(wire::ReductionType::kBytes);
-  return has_type && (is_or || (is_barrier && length_of(packet) == 0)) &&
-         length_of(packet) <= most_bytes;
+  return has_type && (is_or || (is_barrier && bytes == 0)) && bytes <= most_bytes;
 }
 
-// The packet's payload without its pad, in `copy`: its writer can still change the original. Empty
-// if the copy's ICRC is wrong.
+// The packet's payload with its pad, in `copy`: its writer can still change the original. Empty if
+// the copy's ICRC is wrong.
 using Payload = std::array<std::uint8_t, wire::MrpReduction::kMostUnit + 4>;
 std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& packet,
                                                              Payload& copy) {
@@ -58,7 +48,7 @@ std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& 
   Frame frame = packet.frame;
   frame.set_external_payload({copy.data(), payload.size()}, wire::kNoBuffer);
   if (!wire::check_icrc(frame)) return std::nullopt;
-  return std::span<const std::uint8_t>(copy).first(length_of(packet));
+  return std::span<const std::uint8_t>(copy).first(payload.size());
 }
 
 }  // namespace
@@ -132,7 +122,8 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
   const PathNo path = packet.path;
   Responder& in = hops_[path].in;
   const std::int64_t at = unit_at(start_, in.next(), packet.psn());
-  const wire::ReductionImm imm = imm_of(packet);
+  const auto imm = wire::ReductionImm::from(packet.headers.imm.value);
+  const UnitShape shape{imm.what(), length_of(packet)};
   const bool agrees = imm.epoch == static_cast<std::uint8_t>(tree_.epoch) &&
                       imm.unit == static_cast<std::uint16_t>(at);
   if (at < 0 || !agrees) return call.count(Counter::kDropMalformed);
@@ -144,7 +135,7 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
       CEPHEUS_SITUATION("a partial result comes again");
     }
     call.count(Counter::kReductionDuplicate);
-    if (!call.rules().reduction_add_once) add_again(packet, unit, call.now);
+    if (!call.rules().reduction_add_once) add_again(packet, shape, unit, call.now);
     return call.rules().reduction_duplicates ? acknowledge(packets, path) : void();
   }
   if (unit > in.next()) {
@@ -155,17 +146,18 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
     if (tree_.paths[path].is_host) CEPHEUS_SITUATION("a contribution is missing before another");
     return packets.send_answer(path, in.next(), Aeth::nak(NakCode::kSequenceError));
   }
-  const std::size_t most = wire::least_known(slots_.unit_bytes(), packet.path_mtu);
-  if (!is_served(packet, most)) return refuse(call, packets, packet);
+  const std::uint16_t most = wire::least_known(slots_.unit_bytes(), packet.path_mtu);
+  if (!is_served(imm, shape.bytes, most)) return refuse(call, packets, packet);
   Payload copy;
-  const auto data = checked_payload(packet, copy);
-  if (!data) return call.count(Counter::kDropCorrupt);
-  return path == parent() ? take_result(call, packets, packet, *data)
-                          : take_contribution(call, packets, packet, *data);
+  const auto payload = checked_payload(packet, copy);
+  if (!payload) return call.count(Counter::kDropCorrupt);
+  const UnitSlots::Content content{shape, payload->first(shape.bytes)};
+  return path == parent() ? take_result(call, packets, packet, content)
+                          : take_contribution(call, packets, packet, content);
 }
 
 void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const GroupPacket& packet,
-                                       std::span<const std::uint8_t> data) {
+                                       const UnitSlots::Content& content) {
   const PathNo path = packet.path;
   Hop& hop = hops_[path];
   const Unit unit = hop.in.next();
@@ -176,8 +168,8 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
     hop.in.on_refused();
     return packets.send_answer(path, unit, {AckKind::kRnrNak, kBusyTimer});
   }
-  const UnitShape shape = shape_of(packet);
-  if (!slots_.add(unit, path, shape, data, call.now)) {
+  const UnitShape& shape = content.shape;
+  if (!slots_.add(unit, path, shape, content.data, call.now)) {
     const UnitSlots::Contribution& first = slots_.contribution(unit);
     fail({MrpReject::kMismatch,
           {{{first.first, first.shape.what, first.shape.bytes}, {path, shape.what, shape.bytes}}}});
@@ -186,7 +178,7 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
   call.count(Counter::kReductionTaken);
   take_class(packet);
   ++stats_.contributions;
-  stats_.bytes += data.size();
+  stats_.bytes += shape.bytes;
   hop.in.take();
   // A member contributes only when it has the result of W units ago.
   if (unit >= window && hop.out.on_implied(call.now, unit - window + 1)) {
@@ -203,14 +195,14 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
 }
 
 void ReductionGroup::take_result(Call& call, HopPackets& packets, const GroupPacket& packet,
-                                 std::span<const std::uint8_t> data) {
+                                 const UnitSlots::Content& content) {
   Hop& hop = hops_[packet.path];
   const Unit unit = hop.in.next();
   // No result comes before its partial result has been sent.
   if (unit >= hop.out.newest()) return call.count(Counter::kDropMalformed);
   call.count(Counter::kReductionTaken);
   take_class(packet);
-  slots_.store(unit, shape_of(packet), data);
+  slots_.store(unit, content.shape, content.data);
   hop.in.take();
   if (hop.out.on_implied(call.now, unit + 1)) {
     CEPHEUS_SITUATION("a result comes before the acknowledgement of its partial result");
@@ -243,8 +235,8 @@ void ReductionGroup::publish(Call& call, HopPackets& packets) {
   }
 }
 
-// Sends what is there: at most W units. A result goes before no acknowledgement of the path's own
-// contribution to it; to a switch it is one.
+// Sends all units that are known: at most W. A host's contribution is acknowledged before its
+// result is sent. To a switch, the result is the acknowledgement.
 void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
   Hop& hop = hops_[path];
   const bool is_up = path == parent();
@@ -267,10 +259,10 @@ void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
 }
 
 // With a rule off: as if the contribution were a new one.
-void ReductionGroup::add_again(const GroupPacket& packet, Unit unit, Instant now) {
+void ReductionGroup::add_again(const GroupPacket& packet, const UnitShape& shape, Unit unit,
+                               Instant now) {
   if (packet.path == parent() || slots_.contribution(unit).unit != unit) return;
-  slots_.add(unit, packet.path, shape_of(packet), packet.frame.payload().first(length_of(packet)),
-             now);
+  slots_.add(unit, packet.path, shape, packet.frame.payload().first(shape.bytes), now);
 }
 
 void ReductionGroup::acknowledge(HopPackets& packets, PathNo path) {
@@ -305,16 +297,11 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
   const std::int64_t end = unit_at(start_, out.acked(), packet.psn()) + (is_ack ? 1 : 0);
   const Requester::Answer answer = out.on_answer(call.now, end);
   if (answer == Requester::Answer::kUnsent) return call.count(Counter::kDropFeedbackUnsent);
-  switch (answer) {
-    case Requester::Answer::kUnsent:
-    case Requester::Answer::kStale:
-      // A NAK for the next unit acknowledges nothing, and is news if that unit is under way.
-      if (is_ack || end < static_cast<std::int64_t>(out.acked()) || out.is_idle()) {
-        return call.count(Counter::kDropFeedbackStale);
-      }
-      break;
-    case Requester::Answer::kNews:
-      break;
+  // A NAK for the next unit acknowledges nothing, and is news if that unit is under way.
+  const bool requests_next =
+      !is_ack && end == static_cast<std::int64_t>(out.acked()) && !out.is_idle();
+  if (answer == Requester::Answer::kStale && !requests_next) {
+    return call.count(Counter::kDropFeedbackStale);
   }
   call.count(Counter::kFeedbackTaken);
   if (is_ack || out.is_idle()) return;

@@ -87,9 +87,9 @@ class ReductionGroup final : public Behaviour {
   std::size_t children() const { return hops_.size() - (parent() == kNoPath ? 0 : 1); }
   void take_unit(Call& call, HopPackets& packets, const GroupPacket& packet);
   void take_contribution(Call& call, HopPackets& packets, const GroupPacket& packet,
-                         std::span<const std::uint8_t> data);
+                         const UnitSlots::Content& content);
   void take_result(Call& call, HopPackets& packets, const GroupPacket& packet,
-                   std::span<const std::uint8_t> data);
+                   const UnitSlots::Content& content);
   void take_answer(Call& call, HopPackets& packets, const GroupPacket& packet);
   void note_life(const Call& call, PathNo path);
   void take_class(const GroupPacket& packet);
@@ -101,7 +101,7 @@ class ReductionGroup final : public Behaviour {
   void send_due(Call& call, HopPackets& packets, PathNo path);
   Duration floor_of(PathNo path) const;
   Instant repeat_due(const Call& call, PathNo path) const;
-  void add_again(const GroupPacket& packet, Unit unit, Instant now);
+  void add_again(const GroupPacket& packet, const UnitShape& shape, Unit unit, Instant now);
   void acknowledge(HopPackets& packets, PathNo path);
   void acknowledge_soon(Call& call, HopPackets& packets, PathNo path);
   void schedule(Instant at) { set_deadline(std::min(deadline(), at)); }
@@ -119,8 +119,8 @@ class ReductionGroup final : public Behaviour {
   PathNo latest_ = kNoPath;  // completed the newest of the complete units
   Instant ack_due_ = wire::kNever;
   Instant requested_at_{};  // by the leader
-  Instant queried_{},
-      queried_first_{};             // the same while nobody waits here: last, first of a series
+  // The same while nobody waits here: the last one, and the first of its series.
+  Instant queried_{}, queried_first_{};
   std::uint8_t traffic_class_ = 0;  // TOS of the contributions, without marks
   bool has_failed_ = false;         // nothing more is taken
   std::optional<Failure> failure_;

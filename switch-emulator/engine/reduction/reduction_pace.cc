@@ -1,4 +1,4 @@
-// What a reduction group does about congestion, and how long it waits for answers.
+// A reduction group's answer to congestion, and the times after which it repeats units.
 #include <algorithm>
 
 #include "switch-emulator/engine/call.h"
@@ -10,8 +10,8 @@
 
 namespace cepheus::fabric {
 
-// Contributions that are marked, and results that are, slow the path's own contributions, and so by
-// the window everybody's. What the parent has to say slows the path that all waited for.
+// Marks on a path's contributions and on its results slow the path's contributions, and so, by the
+// window, all others'. Marks and notifications from the parent slow the path that all waited for.
 void ReductionGroup::take_marks(Call& call, HopPackets& packets, const GroupPacket& packet) {
   const bool is_marked = wire::ecn_of(packet.headers.ip.tos) == wire::Ecn::kExperienced;
   const bool is_cnp = packet.headers.bth.opcode == wire::Opcode::kCnp;
@@ -29,12 +29,12 @@ void ReductionGroup::slow(Call& call, HopPackets& packets, PathNo path) {
   packets.send_cnp(path);
 }
 
-// Of the time after which an answer is overdue: a switch's acknowledgement may be late.
+// The least time after which an answer is overdue: a switch's acknowledgement may be late.
 Duration ReductionGroup::floor_of(PathNo path) const {
   return tree_.paths[path].is_host ? feedback_wait_ : std::max(feedback_wait_, kAckWait);
 }
 
-// When the path has to get units again. What waits for the end of a pause is on its way.
+// When units are repeated. Packets that wait for the end of a pause are under way.
 Instant ReductionGroup::repeat_due(const Call& call, PathNo path) const {
   const Requester& out = hops_[path].out;
   if (!out.is_paused() && !call.rules().reduction_repeats) return wire::kNever;

@@ -65,16 +65,15 @@ Instant Requester::due(Duration floor, Instant stood) const {
   return std::max(last_, stood) + std::min(wait, kLongestWait);
 }
 
-bool Requester::on_due(Instant now) {
+void Requester::on_due(Instant now) {
   const bool is_overdue = !paused_until_;
   paused_until_.reset();
   go_back();
   repeated_ = acked_;
   repeated_at_ = last_ = now;
-  if (!is_overdue) return false;
+  if (!is_overdue) return;
   if (doublings_ < kMostDoublings) ++doublings_;
   if (silent_ < UINT8_MAX) ++silent_;
-  return true;
 }
 
 void Requester::jump(Unit units) {

@@ -46,22 +46,22 @@ class Requester {
   };
   // An answer that acknowledges all units below `end`.
   Answer on_answer(wire::Instant now, std::int64_t end);
-  // The path itself has sent something that shows that it has all below `end`. True: that is news.
+  // Another packet of the path shows that it has all below `end`. True: that is news.
   bool on_implied(wire::Instant now, Unit end);
-  // The path lacks acked(), and has said so: next() is acked() now. False: it has been sent again a
+  // The path requests acked() by NAK: next() is acked() now. False: acked() has been sent again a
   // round trip ago at most. Some devices send a NAK for each packet behind a missing one.
   bool on_nak(wire::Instant now, wire::Duration floor);
-  // ... and is not ready for it.
+  // The path is not ready for acked().
   void on_pause(wire::Instant until) {
     go_back();
     paused_until_ = until;
   }
 
-  // When on_due() has to be called; kNever: nothing is under way. `stood`: the link had stood until
-  // then.
+  // When on_due() has to be called; kNever: nothing is under way. `stood`: the end of the link's
+  // last pause.
   wire::Instant due(wire::Duration floor, wire::Instant stood = {}) const;
-  // The pause has ended, or the answer is overdue: next() is acked() now. True: it was overdue.
-  bool on_due(wire::Instant now);
+  // The pause has ended, or the answer is overdue: next() is acked() now.
+  void on_due(wire::Instant now);
   // Time-outs since the last packet of this path.
   int silent_repeats() const { return silent_; }
   void on_life() { silent_ = 0; }

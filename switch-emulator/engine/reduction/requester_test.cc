@@ -70,8 +70,8 @@ TEST(Requester, WaitsAsAReceiverThatIsNotReadyWants) {
   out.on_pause(kBegin + 5ms);
   EXPECT_TRUE(out.is_paused());
   EXPECT_EQ(out.due(0s), kBegin + 5ms);
-  EXPECT_FALSE(out.on_due(kBegin + 5ms)) << "no time-out";
-  EXPECT_EQ(out.silent_repeats(), 0);
+  out.on_due(kBegin + 5ms);
+  EXPECT_EQ(out.silent_repeats(), 0) << "no time-out";
   EXPECT_EQ(out.next(), 0u);
   EXPECT_FALSE(out.is_paused());
 }
@@ -86,7 +86,7 @@ TEST(Requester, RepeatsWithoutALimitAndLessAndLessOften) {
     EXPECT_LE(wait, Requester::kLongestWait);
     last = wait;
     now += wait;
-    EXPECT_TRUE(out.on_due(now));
+    out.on_due(now);
     EXPECT_TRUE(out.on_sent(now));
   }
   EXPECT_EQ(last, Requester::kLongestWait);

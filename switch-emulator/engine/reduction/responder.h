@@ -19,7 +19,7 @@ class Responder {
   void take() { ++next_; }
   // Stored units that the path does not know to be stored.
   Unit owed() const { return next_ - acked_; }
-  // An acknowledgement has been sent, or the path has got more than that.
+  // An acknowledgement has been sent, or a result, which implies it.
   void on_acknowledged() { acked_ = next_; }
   // A unit behind next() has come. True: next() is requested by NAK, for the first time.
   bool take_gap() {
@@ -27,7 +27,8 @@ class Responder {
     requested_ = next_;
     return true;
   }
-  // next() can't be stored yet, and RNR says so. A NAK for a packet behind it would end the pause.
+  // next() can't be stored yet, and is answered by RNR NAK. A NAK for a packet behind it would end
+  // the pause.
   void on_refused() { requested_ = next_; }
 
   // For simulation.

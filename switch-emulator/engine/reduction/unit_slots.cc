@@ -18,23 +18,22 @@ std::size_t UnitSlots::bytes_for(const wire::MrpReduction& group) {
 }
 
 UnitSlots::UnitSlots(const wire::MrpReduction& group)
-    : unit_(group.unit),
-      window_(group.window),
+    : group_(group),
       memory_(new std::uint8_t[2 * group.window * stride(group.unit)]),
       sums_(group.window),
       done_(group.window),
       contributions_(group.window),
       results_(group.window) {
   assert(group.is_valid());
-  for (std::size_t i = 0; i < window_; ++i) {
-    sums_[i] = memory_.get() + 2 * i * stride(unit_);
-    done_[i] = sums_[i] + stride(unit_);
+  for (std::size_t i = 0; i < group.window; ++i) {
+    sums_[i] = memory_.get() + 2 * i * stride(group.unit);
+    done_[i] = sums_[i] + stride(group.unit);
   }
 }
 
 bool UnitSlots::add(Unit unit, PathNo path, const UnitShape& shape,
                     std::span<const std::uint8_t> data, wire::Instant now) {
-  assert(data.size() == shape.bytes && shape.bytes <= unit_);
+  assert(data.size() == shape.bytes && shape.bytes <= group_.unit);
   Contribution& one = contributions_[slot(unit)];
   std::uint8_t* const sum = sums_[slot(unit)];
   if (one.unit != unit) {
@@ -57,7 +56,7 @@ void UnitSlots::complete(Unit unit) {
 }
 
 void UnitSlots::store(Unit unit, const UnitShape& shape, std::span<const std::uint8_t> data) {
-  assert(data.size() == shape.bytes && shape.bytes <= unit_);
+  assert(data.size() == shape.bytes && shape.bytes <= group_.unit);
   results_[slot(unit)] = shape;
   std::ranges::copy(data, done_[slot(unit)]);
 }

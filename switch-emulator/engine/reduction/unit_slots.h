@@ -32,16 +32,16 @@ class UnitSlots {
     Unit unit = kNoUnit;
     wire::Instant since{};  // the first contribution
     std::uint16_t paths = 0;
-    PathNo first = kNoPath;  // that one's path
+    PathNo first = kNoPath;  // the first contribution's path
     UnitShape shape;
   };
 
   // Precondition: `group.is_valid()`.
   explicit UnitSlots(const wire::MrpReduction& group);
   static std::size_t bytes_for(const wire::MrpReduction& group);
-  std::size_t bytes() const { return bytes_for({wire::MrpReduction::kGather, unit_, window_}); }
-  std::uint16_t window() const { return window_; }
-  std::uint16_t unit_bytes() const { return unit_; }
+  std::size_t bytes() const { return bytes_for(group_); }
+  std::uint16_t window() const { return group_.window; }
+  std::uint16_t unit_bytes() const { return group_.unit; }
 
   const Contribution& contribution(Unit unit) const { return contributions_[slot(unit)]; }
   // Adds a contribution: the first of a unit is copied, others are added by bitwise OR. False, and
@@ -69,9 +69,9 @@ class UnitSlots {
   }
 
  private:
-  std::size_t slot(Unit unit) const { return unit & (window_ - 1u); }
+  std::size_t slot(Unit unit) const { return unit & (group_.window - 1u); }
 
-  const std::uint16_t unit_, window_;
+  const wire::MrpReduction group_;
   const std::unique_ptr<std::uint8_t[]> memory_;
   // By slot: its memory in either pool. The root exchanges both, and so copies nothing.
   std::vector<std::uint8_t*> sums_, done_;
