@@ -11,14 +11,13 @@ import ctypes
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
 import algorithms
 import plots
 from algorithms import ALGORITHMS, CIRCULANT
 from fabric import MESSAGES_OVER_NIC, MPICH_OVER_NIC, Fabric
-from records import Records, human, parse, percentile, rows_of
+from records import Records, human, parse, percentile, progress, rows_of
 
 KIB, MIB = 1 << 10, 1 << 20
 SEGMENTS = [0, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2 * MIB]
@@ -77,6 +76,8 @@ class Candidate:
 class Jobs:
     """mpirun command lines of the transports, on one fabric."""
 
+    BENCH, PROGRAM = "bcast", "mpi_bcast"
+
     def __init__(self, build, fabric, hosts, seconds):
         self.build, self.fabric, self.hosts = build, fabric, hosts
         self.seconds = seconds
@@ -100,9 +101,9 @@ class Jobs:
         """Measures them one after another in one job."""
         plan = self.fabric.directory / "plan"
         plan.write_text("".join(candidate.plan() for candidate in candidates))
-        command = self.command(transport) + [str(self.build / "bench/mpi_bcast"), "--seconds", str(seconds or self.seconds),
+        command = self.command(transport) + [str(self.build / "bench" / self.PROGRAM), "--seconds", str(seconds or self.seconds),
                                              "--switch", str(self.fabric.pid), "--plan", str(plan)]
-        rows = rows_of(f"bcast: {transport} failed,", command, len(candidates), JOB_SECONDS)
+        rows = rows_of(f"{self.BENCH}: {transport} failed,", command, len(candidates), JOB_SECONDS)
         for candidate, row in zip(candidates, rows):
             candidate.rows.append(row)
 
@@ -113,8 +114,19 @@ class MpichJobs(Jobs):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         source = pathlib.Path(__file__).resolve().parent
-        self.program = self.fabric.directory / "mpi_bcast"
-        subprocess.run(["mpicc.mpich", "-O2", "-w", f"-I{source.parent}", source / "mpi_bcast.c", "-o", self.program, "-lrt", "-lm"], check=True)
+        self.program = self.fabric.directory / self.PROGRAM
+        subprocess.run(["mpicc.mpich", "-O2", "-w", f"-I{source.parent}", source / f"{self.PROGRAM}.c", "-o", self.program, "-lrt", "-lm"], check=True)
+
+    def variables(self, algorithm):
+        """... that select it."""
+        name = MPICH_ALGORITHMS.get(algorithm)
+        return {} if name is None else {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": name}
+
+    def work(self, candidates):
+        """The program's arguments; all these have one algorithm and segment."""
+        first = candidates[0]
+        circulant = ["--circulant", str(first.segment)] if first.algorithm == CIRCULANT else []
+        return [*circulant, ",".join(str(each.size) for each in candidates)]
 
     def run(self, transport, candidates, seconds=None):
         for algorithm, segment in dict.fromkeys((each.algorithm, each.segment) for each in candidates):
@@ -123,17 +135,12 @@ class MpichJobs(Jobs):
             command += ["-genv", "CEPHEUS_MODE", "require" if algorithm is None else "off"]
             if algorithm is not None:
                 command += [*MPICH_OVER_NIC, "-genv", "MPIR_CVAR_DEVICE_COLLECTIVES", "none"]
-            if MPICH_ALGORITHMS.get(algorithm) is not None:
-                command += ["-genv", "MPIR_CVAR_BCAST_INTRA_ALGORITHM", MPICH_ALGORITHMS[algorithm]]
-            command += [str(self.program), "--seconds", str(seconds or self.seconds), "--switch", str(self.fabric.pid)]
-            command += ["--circulant", str(segment)] if algorithm == CIRCULANT else []
-            command += [",".join(str(each.size) for each in some)]
-            for each, row in zip(some, rows_of(f"bcast: mpich, {algorithm or transport} failed,", command, len(some), JOB_SECONDS)):
+            for name, value in self.variables(algorithm).items():
+                command += ["-genv", name, value]
+            command += [str(self.program), "--seconds", str(seconds or self.seconds), "--switch", str(self.fabric.pid), *self.work(some)]
+            what = f"{self.BENCH}: mpich, {algorithm or transport} failed,"
+            for each, row in zip(some, rows_of(what, command, len(some), JOB_SECONDS)):
                 each.rows.append(row)
-
-
-def progress(text):
-    print(f"bench bcast: {text}", file=sys.stderr, flush=True)
 
 
 def calibrate(jobs, transport, scope, sizes, names):
@@ -184,13 +191,13 @@ class Measurement:
             groups = {"cepheus": [Candidate("cepheus", None, size) for size in sizes]}
             if mpi == "mpich":
                 groups["rc"] = [Candidate("rc", name, size) for size in sizes for name in MPICH_ALGORITHMS if name != CIRCULANT]
-                progress(f"{hosts} hosts, {link}: calibrating {CIRCULANT}")
+                progress(Jobs.BENCH, f"{hosts} hosts, {link}: calibrating {CIRCULANT}")
                 groups["rc"] += calibrate(jobs, "rc", scope, sizes, [CIRCULANT])
                 rivals = ()
             else:
                 rivals = ("rc", "tcp", "shm") if link == "unshaped" else ("rc",)
             for transport in rivals:
-                progress(f"{hosts} hosts, {link}: calibrating {transport}")
+                progress(Jobs.BENCH, f"{hosts} hosts, {link}: calibrating {transport}")
                 if transport == "rc" or not scope.quick:
                     groups[transport] = openmpi_rivals(jobs, transport, scope, sizes)
                 else:
@@ -198,7 +205,7 @@ class Measurement:
                 if transport != "rc":  # the default of its users
                     groups[transport] += [Candidate(transport, "default", size) for size in sizes]
             for n in range(scope.rounds):
-                progress(f"{hosts} hosts, {link}: round {n + 1} of {scope.rounds}")
+                progress(Jobs.BENCH, f"{hosts} hosts, {link}: round {n + 1} of {scope.rounds}")
                 for transport, candidates in groups.items():
                     jobs.run(transport, candidates)
         self.rows = [candidate for candidates in groups.values() for candidate in candidates]

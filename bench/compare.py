@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--with", dest="new", metavar="COMMIT", help="take this commit as the new one (default: this checkout)")
     parser.add_argument("--rounds", type=int, default=5, help="run each N times (default: 5)", metavar="N")
     parser.add_argument("--own-bench", action="store_true", help="measure each commit by its own bench/; changes of the benchmark then count, too")
-    parser.add_argument("bench", metavar="BENCH", choices=["micro", "bcast", "overlap", "ranks", "sim", "storage", "hpl"],
+    parser.add_argument("bench", metavar="BENCH", choices=["micro", "bcast", "collectives", "overlap", "ranks", "sim", "storage", "hpl"],
                         help="run this benchmark of ./run bench; its options, such as --quick, follow")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     words = parser.parse_args()

@@ -12,87 +12,26 @@
  * of its own, because coll/tuned reads its parameters when one is made. Without a plan
  * MPI_COMM_WORLD is used as it is.
  *
- * One JSON object per line of the plan on rank 0's standard output: {"size", "algorithm",
- * "segment", "fanout", "median", "p10", "p90", "n", "late", "discarded", "cpu", "events"}: times in
- * microseconds. "cpu" is the processor time of all ranks and of the switch process PID, per call.
- * "events" are {"root", "receiver", "switch"}: of rank 0, of each other rank, and of PID, per call
- * {"switches", "sched_waking", "sys_enter", ...}; null if the kernel does not count it
- * (event_counts.h).
- *
- * All ranks start a call at one moment (start_page.h), and it takes until the last has returned. A
- * rank may start late, because another one has its core. "late" is the median of the last rank's
- * lateness; calls that begin later than kMostLate are discarded, and counted in "discarded". Where
- * fewer than kLeastCalls begin in time, all count, and none is discarded.
- * The first calls are not timed; their bytes are compared with the root's.
- * Processor time is measured in calls of their own, between which ranks sleep. With --costs there
- * are no other calls, "n" is 0, and events are counted; without it, all of them are null.
+ * One JSON object per line of the plan: {"size", "algorithm", "segment", "fanout", ...}, with the
+ * figures of timed_calls.h. The bytes of the first calls are compared with the root's.
  */
 #define _GNU_SOURCE
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/circulant_broadcast.h"
-#include "bench/event_counts.h"
-#include "bench/start_page.h"
+#include "bench/timed_calls.h"
 
-enum { kMaxCalls = 20000, kWarmUp = 3, kLeastCalls = 5, kMostBudgets = 3, kCirculant = -1 };
-static const double kMostLate = 5e-6; /* seconds */
+enum { kCirculant = -1 };
 
 struct step {
   long size;
   int algorithm, segment, fanout;
 };
+struct broadcast {
+  const struct step* step;
+  MPI_Comm comm;
+  char* buffer;
+};
 
-static int rank, ranks, rotate, costs_only;
-static struct start_page page;
-static struct event_counts own_events, switch_events;
-
-static void die(const char* what, const char* detail) {
-  if (rank == 0) fprintf(stderr, "mpi_bcast: %s%s\n", what, detail);
-  MPI_Finalize();
-  exit(2);
-}
-
-static int compare(const void* a, const void* b) {
-  double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double percentile(const double* sorted, int n, double p) {
-  if (n == 0) return 0;
-  return sorted[(int)(p * (n - 1) + 0.5)];
-}
-
-/* Of all threads of this process. */
-static double own_cpu_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-/* Time on a core of another process's main thread. */
-static double process_cpu_us(int pid) {
-  if (pid == 0) return 0;
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
-  FILE* file = fopen(path, "r");
-  unsigned long long ns = 0;
-  if (file == NULL || fscanf(file, "%llu", &ns) != 1) die("can't read ", path);
-  fclose(file);
-  return (double)ns / 1e3;
-}
-
-static void set_parameter(const char* name, int value) {
-  int index, count;
-  MPI_T_cvar_handle handle;
-  if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS ||
-      MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS)
-    die("this Open MPI has no parameter ", name);
-  if (MPI_T_cvar_write(handle, &value) != MPI_SUCCESS) die("can't set ", name);
-  MPI_T_cvar_handle_free(&handle);
-}
+static int rotate;
 
 static MPI_Comm communicator_for(const struct step* step) {
   MPI_Comm comm;
@@ -130,151 +69,23 @@ static void warm_up(const struct step* step, MPI_Comm comm, char* buffer) {
   }
 }
 
-struct times {
-  double took[kMaxCalls], lateness[kMaxCalls];
-  int n;
-};
-struct figures {
-  struct times in_time, late;
-};
-
-/* Rank 0 collects the figures, and ends the loop when `budget` seconds are over. */
-static void time_calls(const struct step* step, MPI_Comm comm, char* buffer, double budget,
-                       struct figures* figures) {
-  double began = 0;
-  for (int call = -kWarmUp; start_page_wait(&page); call++) {
-    broadcast(step, buffer, rotate ? (call + kWarmUp) % ranks : 0, comm);
-    start_page_finish(&page);
-    if (call == 0) began = seconds_now();
-    if (rank != 0 || call < 0) continue;
-    const struct call_times last = start_page_last(&page);
-    const int in_time = last.late <= kMostLate;
-    struct times* all = in_time ? &figures->in_time : &figures->late;
-    all->took[all->n] = last.slowest * 1e6;
-    all->lateness[all->n++] = last.late * 1e6;
-    const double spent = seconds_now() - began;
-    const int enough = spent >= budget && figures->in_time.n >= kLeastCalls;
-    const int calls = figures->in_time.n + figures->late.n;
-    if (enough || calls == kMaxCalls || (spent > kMostBudgets * budget && calls >= kLeastCalls))
-      start_page_stop(&page);
-  }
-}
-
-/* The calls that count. */
-static struct times* choose(struct figures* figures) {
-  struct times *chosen = &figures->in_time, *late = &figures->late;
-  if (chosen->n >= kLeastCalls) return chosen;
-  memcpy(chosen->took + chosen->n, late->took, sizeof(double) * (size_t)late->n);
-  memcpy(chosen->lateness + chosen->n, late->lateness, sizeof(double) * (size_t)late->n);
-  chosen->n += late->n;
-  late->n = 0;
-  return chosen;
-}
-
-/* Per call. */
-struct costs {
-  double cpu; /* microseconds of all processes */
-  double root[kEvents], receiver[kEvents], of_switch[kEvents];
-};
-
-static void print_events(const char* whose, const double* events) {
-  printf("\"%s\": {", whose);
-  for (int i = 0; i < kEvents; i++) {
-    const char* const slash = strchr(kEventNames[i], '/');
-    printf("%s\"%s\": ", i > 0 ? ", " : "", slash != NULL ? slash + 1 : kEventNames[i]);
-    if (isnan(events[i]))
-      printf("null");
-    else
-      printf("%.2f", events[i]);
-  }
-  printf("}");
-}
-
-/* Of those counted since `before`, how many each of `calls` calls had. */
-static void events_per_call(const struct event_counts* counts, const double* before, int calls,
-                            double* events) {
-  event_counts_read(counts, events);
-  for (int i = 0; i < kEvents; i++) events[i] = (events[i] - before[i]) / calls;
-}
-
-/* On rank 0. */
-static struct costs costs_per_call(const struct step* step, MPI_Comm comm, char* buffer,
-                                   double budget, int switch_pid) {
-  struct costs costs;
-  double own = 0, of_switch = 0, here[kEvents], all[kEvents], before[kEvents],
-         before_there[kEvents];
-  int calls = 0;
-  event_counts_read(&own_events, before);
-  event_counts_read(&switch_events, before_there);
-  page.sleeps = 1;
-  if (rank == 0) of_switch = process_cpu_us(switch_pid);
-  const double began = seconds_now();
-  event_counts_go(&switch_events, 1);
-  while (start_page_wait(&page)) {
-    event_counts_go(&own_events, 1);
-    const double cpu = own_cpu_us();
-    broadcast(step, buffer, rotate ? calls % ranks : 0, comm);
-    own += own_cpu_us() - cpu;
-    event_counts_go(&own_events, 0);
-    start_page_finish(&page);
-    calls++;
-    if (rank == 0 && calls >= kLeastCalls && seconds_now() - began >= budget / 2)
-      start_page_stop(&page);
-  }
-  event_counts_go(&switch_events, 0);
-  page.sleeps = 0;
-  if (rank == 0) own += process_cpu_us(switch_pid) - of_switch;
-  MPI_Reduce(&own, &costs.cpu, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  costs.cpu /= calls;
-  events_per_call(&own_events, before, calls, here);
-  events_per_call(&switch_events, before_there, calls, costs.of_switch);
-  MPI_Reduce(here, all, kEvents, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  for (int i = 0; i < kEvents; i++) {
-    costs.root[i] = here[i];
-    costs.receiver[i] = ranks > 1 ? (all[i] - here[i]) / (ranks - 1) : NAN;
-  }
-  return costs;
+static void make_call(const void* what, int number) {
+  const struct broadcast* it = what;
+  broadcast(it->step, it->buffer, rotate ? number % ranks : 0, it->comm);
 }
 
 static void measure(const struct step* step, MPI_Comm comm, double budget, int switch_pid) {
-  static struct figures figures;
-  char* buffer = malloc(step->size > 0 ? (size_t)step->size : 1);
-  warm_up(step, comm, buffer);
-  figures.in_time.n = figures.late.n = 0;
-  if (!costs_only) time_calls(step, comm, buffer, budget, &figures);
-  const struct costs costs = costs_per_call(step, comm, buffer, budget, switch_pid);
-  if (rank == 0) {
-    struct times* times = choose(&figures);
-    const int n = times->n;
-    qsort(times->took, (size_t)n, sizeof(double), compare);
-    qsort(times->lateness, (size_t)n, sizeof(double), compare);
-    printf(
-        "{\"size\": %ld, \"algorithm\": %d, \"segment\": %d, \"fanout\": %d, \"median\": %.2f, "
-        "\"p10\": %.2f, \"p90\": %.2f, \"n\": %d, \"late\": %.2f, \"discarded\": %d, "
-        "\"cpu\": %.2f, \"events\": {",
-        step->size, step->algorithm, step->segment, step->fanout, percentile(times->took, n, 0.5),
-        percentile(times->took, n, 0.1), percentile(times->took, n, 0.9), n,
-        percentile(times->lateness, n, 0.5), figures.late.n, costs.cpu);
-    print_events("root", costs.root);
-    printf(", ");
-    print_events("receiver", costs.receiver);
-    printf(", ");
-    print_events("switch", costs.of_switch);
-    printf("}}\n");
-    fflush(stdout);
-  }
-  free(buffer);
+  const struct broadcast what = {step, comm, malloc(step->size > 0 ? (size_t)step->size : 1)};
+  char head[128];
+  snprintf(head, sizeof head, "\"size\": %ld, \"algorithm\": %d, \"segment\": %d, \"fanout\": %d",
+           step->size, step->algorithm, step->segment, step->fanout);
+  warm_up(step, comm, what.buffer);
+  measure_calls(make_call, &what, budget, switch_pid, head);
+  free(what.buffer);
 }
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; i++) costs_only |= strcmp(argv[i], "--costs") == 0;
-  if (costs_only) own_events = event_counts_open(0); /* before there are threads */
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  page = start_page_open(rank, ranks);
-  int provided;
-  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  timed_calls_open("mpi_bcast", &argc, &argv);
   double budget = 0.5;
   int switch_pid = 0;
   const char* plan = NULL;

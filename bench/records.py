@@ -32,6 +32,10 @@ def human(n):
         n /= 1024
 
 
+def progress(bench, text):
+    print(f"bench {bench}: {text}", file=sys.stderr, flush=True)
+
+
 def percentile(values, p):
     values = sorted(values)
     return values[round(p * (len(values) - 1))]

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """All of MPI_Bcast: types, communicators, threads, late ranks, early leavers, several ranks on a host."""
 
+import tempfile
 import unittest
 
 from cases import Cases  # noqa: F401
@@ -264,6 +265,17 @@ class Rivals(EndToEnd):
                                  mca={"coll_cepheus_mode": "off"})
             self.assertEqual(run.code, 0, run.everything())
             self.assertEqual(run.out.count('"median"'), 4, "mpi_bcast compares the bytes of its first calls")
+
+    def test_open_mpis_algorithms_of_small_collectives_give_right_results(self):
+        plan = [(collective, size, number) for collective, numbers in (("barrier", (0, 1, 2, 3, 4, 6)), ("allreduce", range(7)), ("reduce", range(8)),
+                ("allgather", range(6))) for number in numbers for size in ((0,) if collective == "barrier" else (0, 8, 2000))]
+        with tempfile.NamedTemporaryFile("w", prefix="cepheus-plan-") as file:
+            file.write("".join(f"{collective} {size} {number}\n" for collective, size, number in plan))
+            file.flush()
+            run = without_fabric(BUILD / "bench/mpi_collectives", "--seconds", 0.001, "--plan", file.name,
+                                 mca={"coll_cepheus_mode": "off", "coll_tuned_use_dynamic_rules": 1})
+        self.assertEqual(run.code, 0, run.everything())
+        self.assertEqual(run.out.count('"median"'), len(plan), "mpi_collectives checks the results of its first calls")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ usage: ./run bench NAME [--quick] [--json FILE] [OPTIONS]      ./run bench NAME 
   micro      measure parts: ICRC, table bytes, switch copies, registration, RC stream
   bcast      measure MPI_Bcast by size, against Open MPI's algorithms over the same NIC, TCP, shared memory;
              --mpi mpich: against MPICH's over the same NIC
+  collectives
+             measure MPI_Barrier, MPI_Allreduce, MPI_Reduce and MPI_Allgather by size, against Open MPI's algorithms
+             over the same NIC; --mpi mpich: against MPICH's
   overlap    measure how much of an MPI_Ibcast a computation of its length hides
   safeguard  measure mode try against the better of its two ways, on good, lossy and slow links
   ranks      measure MPI_Bcast of 32 and 64 ranks on this machine, against Open MPI alone
@@ -20,7 +23,7 @@ TEXT
 # Each has its own packages and targets, beyond those of MPI programs.
 bench_command() {
   local name=${1:-}
-  [[ -e bench/$name.py && $name =~ ^(micro|bcast|overlap|safeguard|ranks|sim|storage|hpl|compare)$ ]] || bench_help | usage
+  [[ -e bench/$name.py && $name =~ ^(micro|bcast|collectives|overlap|safeguard|ranks|sim|storage|hpl|compare)$ ]] || bench_help | usage
   shift
   if wants_help "$@"; then
     exec /usr/bin/python3 "bench/$name.py" --help
@@ -29,13 +32,13 @@ bench_command() {
     micro)
       need "${packages[@]}" "${test_packages[@]}" libbenchmark-dev perftest
       build ;;
-    bcast)
-      need gnuplot-nox
+    bcast | collectives)
+      [[ $name == collectives ]] || need gnuplot-nox
       if [[ "$*" == *mpich* ]]; then
         need mpich libmpich-dev
         build "${runtime_targets[@]}" cepheus-mpi
       else
-        build "${runtime_targets[@]}"
+        build "${runtime_targets[@]}" "mpi_$name"
       fi ;;
     overlap) build "${runtime_targets[@]}" mpi_overlap ;;
     safeguard) build "${runtime_targets[@]}" mpi_total ;;
