@@ -1,13 +1,9 @@
 // cepheusctl as a user runs it, against a socket with a fabric's answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -19,6 +15,7 @@
 #include "switch-emulator/live/status/late.h"
 #include "switch-emulator/live/status/status.h"
 #include "switch-emulator/live/status/test_answering_fabric.h"
+#include "switch-emulator/tools/test_invocation.h"
 #include "wire/clock.h"
 
 namespace cepheus::tools {
@@ -30,67 +27,6 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-// A run of cepheusctl with both outputs in one pipe.
-class Invocation {
- public:
-  explicit Invocation(std::vector<std::string> arguments) {
-    int ends[2];
-    if (::pipe(ends) != 0) ADD_FAILURE() << std::strerror(errno);
-    out_ = ends[0];
-    arguments.insert(arguments.begin(), CEPHEUSCTL);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::dup2(ends[1], STDERR_FILENO);
-      ::close(ends[0]);
-      ::close(ends[1]);
-      ::unsetenv("CEPHEUS_FABRIC");
-      ::execv(CEPHEUSCTL, argv.data());
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-  }
-  ~Invocation() {
-    exit_code();
-    ::close(out_);
-  }
-
-  // Output so far, once it contains `text`; all of it if the run ends without it.
-  const std::string& output_until(const std::string& text) {
-    while (output_.find(text) == std::string::npos) {
-      pollfd wait{out_, POLLIN, 0};
-      if (::poll(&wait, 1, 10'000) != 1) break;
-      char chunk[4096];
-      const ssize_t n = ::read(out_, chunk, sizeof chunk);
-      if (n <= 0) break;
-      output_.append(chunk, static_cast<std::size_t>(n));
-    }
-    return output_;
-  }
-  const std::string& output() { return output_until("\001 never"); }
-  void interrupt() { ::kill(pid_, SIGINT); }
-  int exit_code() {
-    if (!ended_) {
-      output();
-      int status = 0;
-      ::waitpid(pid_, &status, 0);
-      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      ended_ = true;
-    }
-    return exit_code_;
-  }
-
- private:
-  pid_t pid_ = -1;
-  int out_ = -1;
-  std::string output_;
-  bool ended_ = false;
-  int exit_code_ = -1;
-};
 
 live::FabricStatus some_status(std::uint32_t lag) {
   live::FabricStatus status;
@@ -322,6 +258,33 @@ TEST(Cepheusctl, ReportsThatAnswersOfWrongTypesAreNoRecording) {
     EXPECT_EQ(run.exit_code(), 1) << wrong;
     EXPECT_THAT(run.output(), HasSubstr("the fabric's answer is not a recording")) << wrong;
   }
+  ::unsetenv("CEPHEUS_REPORT_DIR");
+  std::filesystem::remove_all(directory);
+}
+
+TEST(Cepheusctl, RecordsLateMembersAtTheirHosts) {
+  const std::string directory = testing::TempDir() + "cepheusctl-late",
+                    file = directory + "/record";
+  ::setenv("CEPHEUS_REPORT_DIR", directory.c_str(), 1);
+  AnsweringFabric fabric(waiting_answer(7));
+  Invocation run({"--fabric", fabric.socket(), "record", file});
+  EXPECT_THAT(run.output_until("recording into"), HasSubstr("recording into"));
+  EXPECT_TRUE(fabric.answers_again({{"ask", "status"}}));
+  fabric.change_answer(waiting_answer(0));
+  EXPECT_TRUE(fabric.answers_again({{"ask", "status"}}));
+  run.interrupt();
+  EXPECT_EQ(run.exit_code(), 0) << run.output();
+  const json events = json::parse(std::ifstream(file)).at("traceEvents");
+  json late, host;
+  for (const json& each : events) {
+    if (each["name"] == "late to unit 0" && each["ph"] == "b") late = each;
+    if (each["name"] == "process_name" && each["args"]["name"] == "host h0") host = each;
+  }
+  ASSERT_TRUE(late.is_object()) << "no span";
+  EXPECT_EQ(
+      late["args"],
+      (json{{"group", "198.18.0.1"}, {"epoch", 0}, {"unit", 0}, {"name", "h0"}, {"switch", "s0"}}));
+  EXPECT_EQ(late["pid"], host["pid"]);
   ::unsetenv("CEPHEUS_REPORT_DIR");
   std::filesystem::remove_all(directory);
 }

@@ -1,6 +1,7 @@
 // Every kBetweenLooks: extend the programs' lease, read their rings of calls, request the fabric's
-// packets. All goes into one timeline file. A call appears at its host's row if its program's
-// address is known, else at a row of its own.
+// packets. Every kLooksBetweenStatus looks request its status, too, for late members of reductions.
+// All goes into one timeline file. A call appears at its host's row if its program's address is
+// known, else at a row of its own.
 //
 // The file is created only after the fabric has answered, and is always finished, even if the
 // fabric ends. Counts of lost records are part of it. Calls that began earlier are left out. Rings
@@ -28,6 +29,7 @@
 #include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/live/status/status.h"
 #include "switch-emulator/tools/endings.h"
+#include "switch-emulator/tools/late_tracks.h"
 #include "wire/clock.h"
 
 namespace cepheus::tools {
@@ -37,6 +39,7 @@ using nlohmann::json;
 using recording::Sighting;
 
 constexpr timespec kBetweenLooks{0, 20'000'000};
+constexpr unsigned kLooksBetweenStatus = 5;       // a status is longer than an answer about packets
 constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many polls
 
 std::int64_t now_ns() { return wire::monotonic_now().time_since_epoch().count(); }
@@ -151,7 +154,7 @@ recording::Track CallTracks::track_of(Program& program, const reports::CallText&
   const auto known = program.tracks.find(name);
   if (known != program.tracks.end()) return known->second;
   if (program.process == 0) program.process = process_of(program.ring);
-  const recording::Track track{program.process, recording::Timeline::kFirstOwnThread + threads_++};
+  const recording::Track track{program.process, LateTracks::kThread + ++threads_};
   file_.name_thread(track, name);
   return program.tracks.emplace(name, track).first->second;
 }
@@ -324,12 +327,17 @@ wire::Result<void> record_at(const RecordOptions& options) {
                      if (at == nodes.hosts.end()) return std::nullopt;
                      return recording::Timeline::process_of(at->second);
                    });
+  LateTracks late(file, nodes.list, began);
   {
     HeldLease held(std::move(*lease));
     std::cout << "recording into " << options.file << std::endl;
     const std::int64_t until = end_of(options, began);
+    unsigned looks = 0;
     while (now_ns() < until && answer && ::sigtimedwait(&endings, nullptr, &kBetweenLooks) < 0) {
       held.extend();
+      if (looks++ % kLooksBetweenStatus == 0) {
+        if (const auto seen = live::request_status(options.fabric_socket)) late.look(*seen);
+      }
       calls.look();
       answer = packets.send_request(false);
       if (answer) packets.take(*answer, timeline);
@@ -345,6 +353,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
     if (const auto last = packets.send_request(true)) packets.take(*last, timeline);
   }
   timeline.close(now_ns());
+  late.close();
   file.finish(
       {{"clock", "CLOCK_MONOTONIC of this machine; recordings of two can't be laid together"},
        {"calls", calls.calls()},

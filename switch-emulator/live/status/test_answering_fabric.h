@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -48,6 +50,16 @@ class AnsweringFabric {
     const std::lock_guard lock(mutex_);
     return nlohmann::json::parse(request_, nullptr, false);
   }
+  // Waits until this request has been answered twice more: the second time with the newest answer.
+  bool answers_again(const nlohmann::json& request) {
+    const unsigned before = times_answered(request);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (times_answered(request) < before + 2) {
+      if (std::chrono::steady_clock::now() > limit) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
   void change_answer(const nlohmann::json& answer) { answer_with(answer.dump() + "\n"); }
   void answer_with(const std::string& text) {
     const std::lock_guard lock(mutex_);
@@ -55,6 +67,10 @@ class AnsweringFabric {
   }
 
  private:
+  unsigned times_answered(const nlohmann::json& request) {
+    const std::lock_guard lock(mutex_);
+    return times_answered_[request.dump()];
+  }
   void serve() {
     while (true) {
       const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -65,6 +81,7 @@ class AnsweringFabric {
       {
         const std::lock_guard lock(mutex_);
         request_ = line;
+        ++times_answered_[nlohmann::json::parse(line, nullptr, false).dump()];
         line = answer_;
       }
       for (std::size_t sent = 0; sent < line.size();) {
@@ -80,6 +97,7 @@ class AnsweringFabric {
   int listener_ = -1;
   std::mutex mutex_;
   std::string answer_, request_;
+  std::map<std::string, unsigned> times_answered_;  // by request
   std::thread thread_;
 };
 
