@@ -2,6 +2,7 @@
 // III-D), nor on its packets: a core switch with trunks only. The leader is behind the first one.
 #include <gtest/gtest.h>
 
+#include "switch-emulator/engine/group/held_frames.h"
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {

@@ -8,6 +8,8 @@
 namespace cepheus::fabric {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr auto with = [](auto change) { return [=](SwitchConfig& c) { change(c.rules); }; };
 
 TEST(Feedback, AcknowledgesTheMinimum) {

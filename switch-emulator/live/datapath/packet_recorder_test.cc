@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "wire/roce.h"
+
 namespace cepheus::live {
 namespace {
 
