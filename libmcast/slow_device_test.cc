@@ -1,6 +1,7 @@
 // While the device takes its time for one group, other groups of the context are served: on NICs
 // that pin pages a gigabyte takes 100 ms and more, and RTR a second without an answer.
 #include <gtest/gtest.h>
+#include <mcast/recovery.h>
 #include <mcast/write.h>
 
 #include <atomic>

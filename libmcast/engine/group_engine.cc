@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/reject_text.h"
 #include "libmcast/engine/leader_role.h"
 #include "libmcast/engine/member_role.h"
 #include "libmcast/engine/receiver_role.h"
