@@ -1,4 +1,4 @@
-// All ranks of MPI_COMM_WORLD are served, or none: those that can be, with the same settings.
+// Either all ranks of MPI_COMM_WORLD are served or none: all must be able, with equal settings.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Ranks are grouped by host in the order of first appearance. Then each host's first rank that can
 // lead moves to its front. If a host has none, multicast is impossible, and the reason names that
-// host's first rank. All ranks on one host: no multicast, whatever they can. A communicator of one
-// rank is flat.
+// host's first rank. If all ranks are on one host, there is no multicast, even if all can lead.
+// A communicator of one rank is flat.
 #include "collectives/core/placement.h"
 
 #include <algorithm>

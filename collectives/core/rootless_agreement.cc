@@ -244,13 +244,15 @@ std::uint64_t RootlessAgreement::first_kept() const {
 
 void RootlessAgreement::serve(int to, const RootlessMessage& lack, RootlessOutput& out) {
   if (!requests_) CEPHEUS_RARE_SITUATION("LACK comes before its receiver knows the decision");
+  if (lack.units >= first_kept() && lack.complete <= units_)
+    return out.serves.push_back({to, lack.units, lack.complete});
+  out.sends.push_back({to, message(RootlessKind::kGone)});
+  out.sends.back().message.units = lack.units;
+  served(out);
+}
+
+void RootlessAgreement::served(RootlessOutput& out) {
   ++served_;
-  if (lack.units < first_kept() || lack.complete > units_) {
-    out.sends.push_back({to, message(RootlessKind::kGone)});
-    out.sends.back().message.units = lack.units;
-  } else {
-    out.serves.push_back({to, lack.units, lack.complete});
-  }
   release_if_served(out);
 }
 
@@ -279,8 +281,8 @@ void RootlessAgreement::watch(Time now, RootlessOutput& out) {
   request(out);
 }
 
-// Member 0 may wait, too. It requests from ever more members at a time, because only some may have
-// the result.
+// Member 0 may wait, too. It sends WAITING to ever more members at a time, because only some may
+// have the result.
 void RootlessAgreement::request(RootlessOutput& out) {
   RootlessMessage waiting = message(RootlessKind::kWaiting);
   waiting.units = seen_;
@@ -362,7 +364,10 @@ RootlessAgreement::Path RootlessAgreement::path(std::uint64_t call) const {
     if (call < retry_at_) return Path::kSaved;
     return is_ended_ ? Path::kError : Path::kSetUp;
   }
-  if (is_ended_) return stage_ == Stage::kStopping ? Path::kWait : Path::kError;
+  if (is_ended_) {
+    const bool may_write = stage_ == Stage::kStopping && rules.error_waits_for_drain;  // the NIC
+    return may_write ? Path::kWait : Path::kError;
+  }
   return stage_ == Stage::kWhole ? Path::kNetwork : Path::kWait;
 }
 

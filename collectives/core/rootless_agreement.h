@@ -11,8 +11,8 @@
 //
 //   a call that is complete at some member   its results are final. A member that lacks some gets
 //                                            them from a member that has all, bit by bit
-//   a call that is complete nowhere          all members compute it again as a whole, by the host's
-//                                            own algorithm. So they do with the calls behind it
+//   a call that is complete nowhere          all members compute it again as a whole (kSaved), and
+//                                            the calls behind it
 //
 //              fail() or FAILED            drained()
 //     kWhole ------------------> kStopping ---------> kStopped
@@ -26,7 +26,8 @@
 //   STATUS(units, complete)       each -> member 0, once its group is drained: no result counts later
 //   DECISION(complete, retry,     member 0 -> each, once it has every STATUS
 //            holder, requests)
-//   LACK(first, end)              a member without these units -> its holder, which sends their bits
+//   LACK(first, end)              a member without these units -> its holder, which sends their bits,
+//                                 then served()
 //   GONE                          the holder does not keep them: the member's calls end in an error
 //   WAITING(unit) -> HAS(unit)    see watch()
 //   ENDED(member)                 it can't be reached, so no decision will come: calls end in an
@@ -39,10 +40,22 @@
 //                   operations of up to P units, P - 1 of those that a member has are unseen, and
 //                   it may lack W + P - 1. They go once the last LACK is served.
 //   Inputs          the program's memory is not written before the call is complete: it is the
-//                   input if the call is computed again.
-//   Messages        about 5 for each member and failure, of which member 0 sends or gets 4.
-//   Memory          16 bytes for each member at member 0, and three early messages for each.
+//                   input if the call is computed again. So a call in place needs other memory for
+//                   its whole result.
+//   Messages        about 5 for each member and failure, of which member 0 sends or gets 4. A member
+//                   that can't reach another one sends ENDED to all: up to N squared messages.
+//   Memory          a Status for each member at member 0, and three early messages for each.
 //   Time            none: a member outside MPI delays the decision until it is back.
+//
+// Not finished: only the simulator uses the engine, and these limits are open.
+//   kSaved          MPI matches collectives by the order in which each rank starts them. Members
+//                   reach kSaved at different times: one may have started a later collective of the
+//                   host by then, and another one not. So a port must not call the host's function
+//                   on the program's communicator.
+//   ENDED, GONE     They end the calls of some members. The other members go on with kSaved, and may
+//                   wait in the host's function for a living member that never enters it.
+//   WAITING         If the fabric loses a contribution that it has acknowledged, or a unit's result
+//                   at every member, no member sends HAS. All members wait for ever.
 //
 // Source: the flush of virtual synchrony (Birman and Joseph, 1987). Before a group's members change,
 // each gets the messages that any of them has got.
@@ -76,7 +89,7 @@ struct RootlessMessage {
   std::uint64_t complete;  // kStatus, kDecision, kLack: units of complete calls
   std::uint64_t calls;     // kStatus, kDecision: complete ones
   std::uint64_t retry_at;  // kDecision: the call at which all try to set up the next group
-  std::int32_t member;     // kDecision: the holder; kEnded: which can't be reached
+  std::int32_t member;     // kDecision: the holder; kEnded: the lost one
   std::uint32_t requests;  // kDecision: LACKs that the receiver will serve
   Cause cause;
   char reason[180];  // of the failure, naming the member that detected it
@@ -88,7 +101,7 @@ struct RootlessOutput {
     int to;
     RootlessMessage message;
   };
-  struct Serve {  // results, as they came from the group
+  struct Serve {  // send these results, as they came from the group; then served()
     int to;
     std::uint64_t first, end;  // units
   };
@@ -106,8 +119,10 @@ class RootlessAgreement {
     kNetwork,  // contribute, and wait for its results
     kWait,     // the group has failed, and its fate is not known
     kDone,     // all its results are here
-    kSaved,    // once the calls before it are over: compute it by the host's own algorithm
-    kError     // of reason()
+    // Once the calls before it are over: gather the inputs by the host's own algorithm, and reduce
+    // them in the order of the group's reductions. The host's MPI_Allreduce may have another order.
+    kSaved,
+    kError  // of reason()
   };
   enum class Stage : std::uint8_t { kNoGroup, kWhole, kStopping, kStopped, kCopying };
   using Time = std::chrono::steady_clock::time_point;
@@ -129,25 +144,29 @@ class RootlessAgreement {
   void refuse(std::uint64_t retry_at) { retry_at_ = retry_at; }
   // The next unit's result is complete here: from the group, or copied from the holder.
   void take_result(bool ends_call, RootlessOutput& out);
-  // A result is here whose operation is not complete. take_result() follows for it.
+  // A result of an operation has arrived, and the operation is not complete. Once it is complete,
+  // take_result() follows for this result.
   void see_result();
-  // Found here.
+  // This member's end of the group has failed.
   void fail(Cause cause, const std::string& reason, RootlessOutput& out);
   // The group is stopped, and all arrived results were taken. None is taken from it any more.
   void drained(RootlessOutput& out);
+  // The sends of one entry of `serves` are complete, or have failed. Comes before renew().
+  void served(RootlessOutput& out);
 
   // --- The members.
   void receive(int from, const RootlessMessage& message, RootlessOutput& out);
-  // The host reports that it can't be reached any more: at any time, also during a set-up.
+  // The host reports that `member` can't be reached any more: at any time, also during a set-up.
   void lose(int member, RootlessOutput& out);
-  // The time goes by; call now and then. A fabric may acknowledge a result and lose it: its group
-  // shows no failure, and a member would wait for ever. So it sends WAITING(unit) to member 0, and
-  // member 0 around. Whoever has the result sends HAS. After two such answers in a row the unit is
-  // lost, and the group has failed. The second request is sent after the first answer, because the
-  // NIC may be about to hand over the result.
+  // The time goes by; call now and then. A fabric may acknowledge a result and lose it. Its group
+  // shows no failure then, and a member would wait for ever. So a waiting member sends WAITING(unit)
+  // to member 0, and a waiting member 0 sends it to the others in turn. A member with the result
+  // answers HAS. After two such answers in a row the unit is lost, and the group has failed. The
+  // second request is sent after the first answer, because the NIC may be about to hand over the
+  // result.
   void watch(Time now, RootlessOutput& out);
   // No call follows, and none is in flight. This member lacks nothing, so it finds no failure any
-  // more. Others may, and need it until is_finished() on all members.
+  // more. Other members may find one, and need this member until is_finished() on all members.
   void close() { is_closed_ = true; }
   // Member 0: if it decides, all try again after this number of calls, at least 1.
   void set_retry_after(std::uint64_t calls) { retry_after_ = calls; }
@@ -157,14 +176,15 @@ class RootlessAgreement {
   Stage stage() const { return stage_; }
   std::uint32_t generation() const { return generation_; }
   std::uint64_t units() const { return units_; }  // results of this group
-  // A result from here on must be kept.
+  // Results from this unit on must be kept.
   std::uint64_t first_kept() const;
   // On stage kCopying: the member that sends results, from units() to copied_units().
   int holder() const { return holder_; }
   std::uint64_t copied_units() const { return decided_units_; }
-  // This member can't go on without it.
+  // This member can't go on without `member`.
   bool awaits(int member) const;
-  // Nothing is undecided here, and no other member needs its results.
+  // Nothing is undecided here, and no LACK is left to serve. If the group is whole, a failure may
+  // still come: a member leaves once all members are finished.
   bool is_finished() const;
   Cause cause() const { return cause_; }
   const std::string& reason() const { return reason_; }

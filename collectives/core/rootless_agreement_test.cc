@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 namespace cepheus::coll {
@@ -24,7 +25,7 @@ class Members {
     }
   }
   RootlessAgreement& operator[](int member) { return *members_[static_cast<std::size_t>(member)]; }
-  // What the member was made to do so far.
+  // The member's output so far.
   RootlessOutput& out(int member) { return outs_[static_cast<std::size_t>(member)]; }
 
   // Each starts `calls` of one unit, and has the first group.
@@ -38,7 +39,7 @@ class Members {
     for (int i = 0; i < count; ++i) (*this)[member].take_result(true, out(member));
   }
   void drain(int member) { (*this)[member].drained(out(member)); }
-  // One message of those that wait, the oldest: false if there is none.
+  // Delivers the oldest waiting message. False: there is none.
   bool deliver_one() {
     for (int from = 0; from < size(); ++from) {
       auto& sends = out(from).sends;
@@ -56,12 +57,17 @@ class Members {
     while (deliver_one()) {
     }
   }
-  // Member 0's group has failed, and all drain.
+  // The group has failed at one member, and some drain.
+  void fail_at(int member, const std::vector<int>& drained) {
+    (*this)[member].fail(Cause::kWork, "no port", out(member));
+    deliver();
+    for (const int each : drained) drain(each);
+    deliver();
+  }
   void fail() {
-    (*this)[0].fail(Cause::kWork, "no port", out(0));
-    deliver();
-    for (int i = 0; i < size(); ++i) drain(i);
-    deliver();
+    std::vector<int> all(members_.size());
+    std::iota(all.begin(), all.end(), 0);
+    fail_at(0, all);
   }
   std::vector<Kind> kinds;  // of delivered messages
 
@@ -116,16 +122,12 @@ TEST(RootlessAgreement, FailureGoesByMember0ToAll) {
   }
 }
 
-// Only the STATUS of the last member completes the decision: that one may have the most.
+// The member that drains last may have the most results.
 TEST(RootlessAgreement, DecidesOnceAllAreDrained) {
   Members all(3);
   all.start(2);
   all.take_results(1, 1);
-  all[0].fail(Cause::kWork, "failed", all.out(0));
-  all.deliver();
-  all.drain(0);
-  all.drain(2);
-  all.deliver();
+  all.fail_at(0, {0, 2});
   all.take_results(1, 1);  // while it stops
   EXPECT_EQ(all[1].path(1), Path::kDone);
   EXPECT_EQ(all[0].path(0), Path::kWait);
@@ -137,7 +139,6 @@ TEST(RootlessAgreement, DecidesOnceAllAreDrained) {
   }
   ASSERT_EQ(all.out(1).serves.size(), 2u);
   EXPECT_EQ(all.out(1).serves[0].end, 2u);
-  EXPECT_TRUE(all.out(1).releases);
   all.take_results(0, 2);
   EXPECT_EQ(all[0].path(1), Path::kDone);
   EXPECT_EQ(all[0].stage(), Stage::kNoGroup);
@@ -161,7 +162,7 @@ TEST(RootlessAgreement, ACallThatIsCompleteNowhereIsComputedAgainByAll) {
   }
 }
 
-// It has returned from all its calls, and serves those that lack their results.
+// A holder has returned from all its calls, and still serves the members that lack results.
 TEST(RootlessAgreement, SeveralHoldersShareTheLackingMembers) {
   Members all(6);
   all.start(3);
@@ -189,6 +190,7 @@ TEST(RootlessAgreement, AHolderKeepsItsResultsUntilTheLastLackIsServed) {
   lack.generation = 1;
   lack.complete = 1;
   holder.receive(2, lack, out);  // before the decision
+  holder.served(out);
   EXPECT_EQ(out.serves.size(), 1u);
   EXPECT_FALSE(out.releases);
   RootlessMessage decision{};
@@ -202,6 +204,9 @@ TEST(RootlessAgreement, AHolderKeepsItsResultsUntilTheLastLackIsServed) {
   EXPECT_FALSE(out.releases);
   EXPECT_FALSE(holder.is_finished());
   holder.receive(0, lack, out);
+  EXPECT_FALSE(out.releases) << "its sends read the kept results";
+  EXPECT_FALSE(holder.is_finished());
+  holder.served(out);
   EXPECT_TRUE(out.releases);
   EXPECT_TRUE(holder.is_finished());
 }
@@ -270,7 +275,7 @@ TEST(RootlessAgreement, FailsAgainInTheNextGroup) {
 TEST(RootlessAgreement, AResultThatAnotherMemberHasIsFoundLost) {
   Members all(3);
   all.start(1);
-  all[0].see_result();  // nobody has all results of the operation
+  all[0].see_result();  // no member has all results of the operation
   RootlessAgreement::Time now{};
   const auto watch = [&](std::chrono::milliseconds later) {
     now += later;
@@ -301,7 +306,7 @@ TEST(RootlessAgreement, ALateAnswerAboutAResultIsNone) {
   EXPECT_EQ(all[1].stage(), Stage::kWhole);
 }
 
-// Member 0 doesn't know who has the result. While a member is late, nobody has.
+// Member 0 doesn't know which members have the result. If a member is late, none has it.
 TEST(RootlessAgreement, Member0RequestsAroundEverMoreRarely) {
   constexpr int kSize = 40;
   Members all(kSize);
@@ -326,10 +331,7 @@ TEST(RootlessAgreement, AMemberThatCantBeReachedEndsAllCallsInErrors) {
   Members all(4);
   all.start(2);
   all.take_results(1, 1);
-  all[1].fail(Cause::kWork, "failed", all.out(1));
-  all.deliver();
-  for (const int alive : {0, 1, 2}) all.drain(alive);
-  all.deliver();
+  all.fail_at(1, {0, 1, 2});
   EXPECT_TRUE(all[0].awaits(3));
   EXPECT_FALSE(all[0].awaits(2));
   EXPECT_TRUE(all[2].awaits(0));

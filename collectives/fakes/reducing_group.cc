@@ -22,21 +22,19 @@ std::optional<std::size_t> ReducingGroup::take_completion(int member) {
   return bytes;
 }
 
-void ReducingGroup::stop(int member, std::mt19937_64& random) {
+std::vector<int> ReducingGroup::stopping() const {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(ends_.size()); ++i)
+    if (end(i).is_stopping && !end(i).is_stopped) found.push_back(i);
+  return found;
+}
+
+void ReducingGroup::end_stop(int member, std::mt19937_64& random) {
   End& own = end(member);
   own.is_stopped = true;
   const std::size_t left =
       own.is_mute ? 0 : static_cast<std::size_t>(random() % (own.completions.size() + 1));
   own.completions.resize(left);
-}
-
-bool ReducingGroup::uses(const std::vector<std::byte>& memory) const {
-  return std::ranges::any_of(ends_, [&](const End& each) {
-    if (each.is_stopped) return false;
-    return std::ranges::any_of(each.units, [&](const Unit& unit) {
-      return unit.result >= memory.data() && unit.result < memory.data() + memory.size();
-    });
-  });
 }
 
 std::uint64_t ReducingGroup::complete() const {
@@ -91,7 +89,7 @@ std::vector<int> ReducingGroup::stalled() const {
   if (is_whole) return found;  // a member is late, or deaf: no NIC knows of a fault
   for (int i = 0; i < static_cast<int>(ends_.size()); ++i) {
     const End& each = end(i);
-    if (!each.is_stopped && !each.shows_failure && each.placed < each.contributed())
+    if (!each.is_stopping && !each.shows_failure && each.placed < each.contributed())
       found.push_back(i);
   }
   return found;

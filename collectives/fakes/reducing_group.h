@@ -1,5 +1,5 @@
-// A group that reduces, under the control of a test: the test moves contributions and results,
-// fails ends of the group, or loses results. Units have one packet each, and move in order.
+// A group that reduces. The test moves contributions and results, fails ends of the group, or loses
+// results. Units have one packet each, and move in order.
 //
 //   contribute() --move_contribution()--> switch: all have come --move_result()--> placed in memory
 //                                                                  --take_completion()--> the member
@@ -29,23 +29,26 @@ class ReducingGroup {
   void contribute(int member, Unit unit);
   // The next completed result: its bytes.
   std::optional<std::size_t> take_completion(int member);
-  // The end does not serve any more: it shows a failure.
+  // The member's end of the group has failed, and shows it.
   bool shows_failure(int member) const { return end(member).shows_failure; }
-  // Nothing moves from or to this member any more. Some results that are placed are flushed: their
-  // completions never come.
-  void stop(int member, std::mt19937_64& random);
+  // The member stops its NIC. Results may still come until end_stop().
+  void stop(int member) { end(member).is_stopping = true; }
   // It is stopped, and has no completion left.
   bool is_drained(int member) const {
     return end(member).is_stopped && end(member).completions.empty();
   }
-  // A result may still be placed in this memory.
-  bool uses(const std::vector<std::byte>& memory) const;
+  // The member's NIC may still write results into memory.
+  bool may_write(int member) const { return !end(member).is_stopped && !end(member).units.empty(); }
 
   // --- The network.
-  std::vector<int> contributing() const;  // members whose next contribution may move
+  std::vector<int> contributing() const;  // members with a contribution that may move
   void move_contribution(int member);
-  std::vector<int> receiving() const;  // members to which their next result may move
+  std::vector<int> receiving() const;  // members to which a result may move
   void move_result(int member);
+  std::vector<int> stopping() const;
+  // Nothing moves from or to this member any more. Some placed results are flushed: their
+  // completions never come.
+  void end_stop(int member, std::mt19937_64& random);
 
   // --- Faults.
   // The end fails: nothing moves from or to it. Perhaps it shows that.
@@ -58,7 +61,7 @@ class ReducingGroup {
   void deafen(int member) { end(member).is_deaf = true; }
   // From now on its NIC hands no completion over.
   void mute(int member) { end(member).is_mute = true; }
-  // Members that wait for a result that does not come, though the end works: their watchdogs fire.
+  // Members that wait for a result which another member's end holds up: their watchdogs fire.
   std::vector<int> stalled() const;
   bool is_over() const;  // every end is stopped
 
@@ -69,7 +72,7 @@ class ReducingGroup {
     std::uint64_t moved = 0;  // contributions at the switch
     std::uint64_t placed = 0;
     std::deque<std::size_t> completions;
-    bool is_stopped = false, shows_failure = false, has_failed = false;
+    bool is_stopping = false, is_stopped = false, shows_failure = false, has_failed = false;
     bool is_disconnected = false, is_deaf = false, is_mute = false;
     std::uint64_t contributed() const { return first + units.size(); }
     bool moves() const { return !is_stopped && !has_failed && !is_disconnected; }

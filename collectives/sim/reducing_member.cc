@@ -111,6 +111,7 @@ void ReducingMember::lose(int rank) {
 
 void ReducingMember::progress(RootlessAgreement::Time now, bool looks_at_nic,
                               std::vector<Ended>& ended) {
+  take_sent();
   act();
   receive_messages();
   if (looks_at_nic) look_at_group();
@@ -119,10 +120,6 @@ void ReducingMember::progress(RootlessAgreement::Time now, bool looks_at_nic,
   contribute();
   agreement_.watch(now, out_);
   act();
-}
-
-bool ReducingMember::is_used(const Bytes& memory) const {
-  return std::ranges::any_of(world_.groups, [&](const auto& each) { return each.uses(memory); });
 }
 
 // --- I/O for the agreement.
@@ -135,31 +132,35 @@ void ReducingMember::act() {
     world_.trace("rank ", rank_, " sends ", name(each.message.kind), " to ", each.to, ", units ",
                  each.message.units, ", complete ", each.message.complete, ", calls ",
                  each.message.calls, ": ", each.message.reason);
-    send(each.to, kControlTag, {bytes, bytes + sizeof each.message});
+    Sent& sent = sent_.emplace_back(Bytes(bytes, bytes + sizeof each.message), false, nullptr);
+    (void)host::send(world_.mpi.communicator(rank_), sent.data.data(), sent.data.size(), each.to,
+                     kControlTag, sent.request);
   }
   for (const auto& each : out.serves) {
     world_.trace("rank ", rank_, " serves ", each.first, " to ", each.end, " to ", each.to);
-    for (std::uint64_t unit = each.first; unit < each.end; ++unit) {
-      const auto* const bytes = results_[slot(unit)].data();
-      send(each.to, kUnitTag, {bytes, bytes + lengths_[slot(unit)]});
-    }
+    for (std::uint64_t unit = each.first; unit < each.end; ++unit)
+      send_unit(each.to, unit, unit + 1 == each.end);
   }
   if (out.stops) world_.trace("rank ", rank_, " stops");
-  if (out.stops) group().stop(rank_, world_.random);
+  if (out.stops) group().stop(rank_);
   if (out.releases) {
     keeps_results_ = false;
     for (Bytes& each : results_) std::ranges::fill(each, std::byte{0xDD});
   }
 }
 
-void ReducingMember::send(int to, int tag, Bytes data) {
-  sent_.push_back({std::move(data), nullptr});
-  Sent& last = sent_.back();
-  (void)host::send(world_.mpi.communicator(rank_), last.data.data(), last.data.size(), to, tag,
-                   last.request);
-  sent_.remove_if([](const Sent& each) {
+// From the kept result itself.
+void ReducingMember::send_unit(int to, std::uint64_t unit, bool is_last) {
+  Sent& sent = sent_.emplace_back(Bytes(), is_last, nullptr);
+  (void)host::send(world_.mpi.communicator(rank_), results_[slot(unit)].data(),
+                   lengths_[slot(unit)], to, kUnitTag, sent.request);
+}
+
+void ReducingMember::take_sent() {
+  sent_.remove_if([&](const Sent& each) {
     if (!host::is_complete(*each.request)) return false;
     host::free(each.request);
+    if (each.ends_serve) agreement_.served(out_);
     return true;
   });
 }
@@ -232,7 +233,8 @@ void ReducingMember::contribute() {
   }
 }
 
-// Of the call whose results come from the holder from now on: it has not seen its first ones.
+// Copying begins. If results come as whole operations, the agreement has not counted those of the
+// incomplete operation. The holder sends them again, so this member forgets them.
 void ReducingMember::forget_part() {
   if (is_copying_) return;
   is_copying_ = true;

@@ -30,7 +30,7 @@ class ReducingMember {
 
   // Starts the program's call `index`.
   void begin(std::size_t index);
-  // The broadcast of the program that is next here is over, or its group has failed.
+  // The program's next broadcast is over.
   void note_broadcast();
   void note_failed_broadcasts();
   // A call of MPI, in which progress is made. Adds calls that have ended to `ended`.
@@ -41,12 +41,10 @@ class ReducingMember {
   std::size_t in_flight() const { return calls_.size(); }
   void close() { agreement_.close(); }
   const RootlessAgreement& agreement() const { return agreement_; }
-  // Messages that a member sends only in a failover: sent less received ones.
+  // Messages of a failover: sent ones minus received ones.
   int failover_messages() const { return failover_messages_; }
   bool keeps_results() const { return keeps_results_; }
   std::size_t copied() const { return copied_; }
-  // A NIC may still write here: the memory of a call that has ended.
-  bool is_used(const Bytes& memory) const;
 
  private:
   struct Call {
@@ -60,7 +58,8 @@ class ReducingMember {
     bool is_in_host = false;
   };
   struct Sent {
-    Bytes data;
+    Bytes data;  // empty: the data are kept results
+    bool ends_serve;
     host::Request* request;
   };
 
@@ -73,7 +72,8 @@ class ReducingMember {
   std::pair<std::size_t, std::size_t> part(const Call& call, std::size_t unit) const;
 
   void act();
-  void send(int to, int tag, Bytes data);
+  void send_unit(int to, std::uint64_t unit, bool is_last);
+  void take_sent();
   void receive_messages();
   void look_at_group();
   void copy_lacking();

@@ -62,6 +62,27 @@ Bytes RootlessJob::expected(std::size_t index, int rank) const {
   return out;
 }
 
+void RootlessJob::check_end(const Rank& rank, const ReducingMember::Ended& ended) {
+  using How = ReducingMember::How;
+  const std::string where =
+      "rank " + std::to_string(rank.rank) + ", call " + std::to_string(ended.index);
+  world_.trace(where, " ends: ", static_cast<char>(ended.how));
+  ++(ended.how == How::kGroup  ? outcome_.by_group
+     : ended.how == How::kHost ? outcome_.by_host
+                               : outcome_.errors);
+  if (ended.how != How::kGroup && !world_.groups.empty() &&
+      world_.groups.back().may_write(rank.rank))
+    fail("memory: " + where + " ends while its NIC may write results");
+  if (ended.how == How::kError) {
+    if (!world_.dead) fail("error: " + where + ": " + rank.member.agreement().reason());
+    return;
+  }
+  if (std::ranges::any_of(ranks_, [&](const auto& each) { return each->at <= ended.index; }))
+    fail("begun: " + where + " ends before all ranks have begun it");
+  if (ended.output != expected(ended.index, rank.rank))
+    fail("data: " + where + " has a wrong result");
+}
+
 void RootlessJob::check_end_of_job() {
   check_paths();
   for (const auto& rank : ranks_) outcome_.copied += rank->member.copied();
@@ -85,16 +106,19 @@ void RootlessJob::check_end_of_job() {
   if (left != 0) fail("residue: " + std::to_string(left) + " messages of a failover are left");
 }
 
+// A call ends in an error only at the ranks that have noticed a death.
 void RootlessJob::check_paths() {
-  if (world_.dead) return;  // calls end in errors where the death was noticed
+  constexpr char kError = static_cast<char>(ReducingMember::How::kError);
   for (const auto& one : ranks_) {
     for (const auto& other : ranks_) {
       const std::size_t both = std::min(one->how.size(), other->how.size());
-      for (std::size_t i = 0; i < both; ++i)
-        if (one->how[i] != other->how[i])
+      for (std::size_t i = 0; i < both; ++i) {
+        const bool is_error = one->how[i] == kError || other->how[i] == kError;
+        if (one->how[i] != other->how[i] && !is_error)
           return fail("path: ranks " + std::to_string(one->rank) + " and " +
                       std::to_string(other->rank) + " take different ways in reduction " +
                       std::to_string(i));
+      }
     }
   }
 }

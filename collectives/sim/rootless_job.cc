@@ -76,8 +76,14 @@ bool RootlessJob::move_message() {
 }
 
 bool RootlessJob::move_in_group() {
-  if (world_.groups.empty() || is_silent_) return false;
+  if (world_.groups.empty()) return false;
   fake::ReducingGroup& group = world_.groups.back();
+  const auto stopping = group.stopping();
+  if (!stopping.empty() && world_.pick(4) == 0) {
+    group.end_stop(world_.one_of(stopping), world_.random);
+    return true;
+  }
+  if (is_silent_) return false;
   const auto up = group.contributing(), down = group.receiving();
   const bool goes_up = down.empty() || (!up.empty() && world_.pick(2) == 0);
   if (goes_up && up.empty()) return false;
@@ -256,18 +262,8 @@ bool RootlessJob::begin(Rank& rank) {
 }
 
 void RootlessJob::end(Rank& rank, const ReducingMember::Ended& ended) {
-  const std::string where =
-      "rank " + std::to_string(rank.rank) + ", call " + std::to_string(ended.index);
   rank.how += static_cast<char>(ended.how);
-  world_.trace(where, " ends: ", static_cast<char>(ended.how));
-  if (ended.how == ReducingMember::How::kError) {
-    ++outcome_.errors;
-    if (!world_.dead) fail("error: " + where + ": " + rank.member.agreement().reason());
-  } else {
-    if (ended.output != expected(ended.index, rank.rank))
-      fail("data: " + where + " has a wrong result");
-    ++(ended.how == ReducingMember::How::kGroup ? outcome_.by_group : outcome_.by_host);
-  }
+  check_end(rank, ended);
   if (rank.is_waiting && rank.member.in_flight() == 0) rank.is_waiting = false;
   ended_at_ = outcome_.events;
 }

@@ -1,17 +1,23 @@
 // The reductions of all ranks of a job under one agreement, over the fakes of MPI and of groups that
 // reduce, in random order on virtual time. Watched rules:
 //
+//   begun      a call ends without an error only once all ranks have begun it
 //   data       a rank with success has every byte of its result, reduced pairwise by rank
-//   path       each call goes the same way on all ranks
+//   path       each call goes the same way on all ranks, or ends in an error at some
 //   error      a call ends in an error only if a process died
 //   liveness   every call of a living rank ends
-//   memory     no NIC writes into the program's memory once its call has ended
+//   memory     if a call ends in an error or by the host, this rank's NIC writes no results any more
 //   failover   no group is given up without a fault, and a failure of broadcasts gives up none
 //   kept       once all ranks have left, none keeps results for others
 //   residue    ... and no message of a failover is left behind
 //
 // A rank's program is in MPI or not, computes, and has several non-blocking calls in flight. It
 // leaves once all ranks have reported that they are ready, as at the end of a communicator.
+//
+// Two things are simpler than in MPI, so no seed shows the engine's limits on them
+// (core/rootless_agreement.h). The host's collectives match by the agreement's number of the call,
+// not by the order of their start. And if the host reports a death, it ends every collective of its
+// own in an error, also where a rank waits for a living one.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +84,7 @@ class RootlessJob {
   // The invariants.
   void fail(const std::string& text);
   Bytes expected(std::size_t index, int rank) const;
+  void check_end(const Rank& rank, const ReducingMember::Ended& ended);
   void check_end_of_job();
   void check_paths();
   bool is_over() const;

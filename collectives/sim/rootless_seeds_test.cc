@@ -2,24 +2,17 @@
 // CEPHEUS_FIRST_SEED names another day's first. `rootless-sim --seed N --trace` shows one seed.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <string>
 
 #include "collectives/sim/rootless_job.h"
-#include "fabric-sim/checked/first_seed.h"
-#include "fabric-sim/checked/seeds.h"
+#include "collectives/sim/test_seeds.h"
 
 namespace cepheus::coll::sim {
 namespace {
 
 TEST(RootlessJob, EndsRightWhateverFailsWhenever) {
-  const std::uint64_t first = cepheus::sim::first_seed();
-  std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
-  const auto result = cepheus::sim::run_seeds(
-      first, 800, 1, 10, [](std::uint64_t seed) { return run_rootless_seed(seed); },
-      [](const auto& failure) {
-        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.failure;
-      });
+  const auto result =
+      expect_seeds_hold(800, [](std::uint64_t seed) { return run_rootless_seed(seed); });
   // Something has happened to them.
   EXPECT_GT(result.sum.by_group, 20 * result.seeds);
   EXPECT_GT(result.sum.by_host, 5 * result.seeds);
@@ -33,12 +26,9 @@ TEST(RootlessJob, EndsRightWhateverFailsWhenever) {
 class RootlessRule : public testing::TestWithParam<std::string> {};
 
 TEST_P(RootlessRule, SwitchedOffFailsASeed) {
-  const auto found = cepheus::sim::first_failure(
+  expect_a_seed_fails(
       1, 2000, [](std::uint64_t seed) { return run_rootless_seed(seed, {GetParam()}); },
       [](std::uint64_t seed) { return run_rootless_seed(seed); });
-  ASSERT_TRUE(found) << "no seed needs it";
-  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(found->seed),
-              found->failure.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RootlessRule, testing::ValuesIn(kRootlessRules),

@@ -1,27 +1,18 @@
 // Jobs under seeds: other seeds every day, and every rule is needed.
 // CEPHEUS_FIRST_SEED names another day's first. `broadcast-sim --seed N --trace` shows one seed.
-#include "fabric-sim/checked/seeds.h"
-
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <string>
 
 #include "collectives/sim/campaign.h"
-#include "fabric-sim/checked/first_seed.h"
+#include "collectives/sim/test_seeds.h"
 #include "fabric-sim/checked/test_situations.h"
 
 namespace cepheus::coll::sim {
 namespace {
 
 TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
-  const std::uint64_t first = cepheus::sim::first_seed();
-  std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
-  const auto result = cepheus::sim::run_seeds(
-      first, 2000, 1, 10, [](std::uint64_t seed) { return run_seed(seed); },
-      [](const auto& failure) {
-        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.failure;
-      });
+  const auto result = expect_seeds_hold(2000, [](std::uint64_t seed) { return run_seed(seed); });
   // Something has happened to them.
   EXPECT_GT(result.sum.multicast, 20 * result.seeds);
   EXPECT_GT(result.sum.tree, result.seeds / 10);
@@ -51,13 +42,10 @@ std::uint64_t seed_near(const std::string& rule) {
 }
 
 TEST_P(FailoverRule, SwitchedOffFailsASeed) {
-  const auto found = cepheus::sim::first_failure(
+  expect_a_seed_fails(
       seed_near(GetParam()), 20'000,
       [](std::uint64_t seed) { return run_seed(seed, {GetParam()}); },
       [](std::uint64_t seed) { return run_seed(seed); });
-  ASSERT_TRUE(found) << "no seed needs it";
-  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(found->seed),
-              found->failure.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FailoverRule, testing::ValuesIn(kRules),
