@@ -1,6 +1,6 @@
 // place() chooses once for the communicator's life: multicast among all ranks, or among the hosts'
-// leaders, or none. Only ranks that may be members have a Multicast. begin() reuses the same
-// objects for each broadcast.
+// leaders, or none. Only ranks that may be members have a Multicast, and a ReductionSession. begin()
+// reuses the same objects for each call.
 //
 // If multicast does not serve, a blocking broadcast takes the saved function, and a non-blocking
 // one goes down a tree.
@@ -8,12 +8,29 @@
 
 #include <utility>
 
+#include "collectives/core/parameters.h"
 #include "collectives/hosts_broadcast.h"
 #include "collectives/multicast.h"
+#include "collectives/reducer.h"
 
 namespace cepheus::coll {
 
 using Shape = Placement::Shape;
+
+namespace {
+
+Seats seats_of(const Team& all, const Hosts& hosts, const Placement& placement) {
+  const auto own_host =
+      static_cast<std::size_t>(placement.host_of[static_cast<std::size_t>(all.self())]);
+  Seats seats{hosts.leaders, hosts.inside, own_host, {}, {0}};
+  for (const std::vector<int>& ranks : placement.hosts) {
+    seats.rank_of.insert(seats.rank_of.end(), ranks.begin(), ranks.end());
+    seats.first.push_back(static_cast<int>(seats.rank_of.size()));
+  }
+  return seats;
+}
+
+}  // namespace
 
 Algorithms::Algorithms(const Team& all)
     : all_(all), team_algorithm_(std::make_unique<TeamBroadcast>(all)) {}
@@ -29,8 +46,27 @@ void Algorithms::place(const Placement& placement, std::function<void()> called)
               all_.part(placement.hosts[static_cast<std::size_t>(own)]), placement.host_of});
   }
   const Team& team = hosts_ ? hosts_->leaders : all_;
-  if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, std::move(called));
+  if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, called);
   if (hosts_) hosts_algorithm_ = std::make_unique<HostsBroadcast>(*hosts_, multicast_.get());
+  if (!parameters().serves_reductions()) return;
+  if (team.self() >= 0) session_ = std::make_unique<ReductionSession>(team, std::move(called));
+  reducer_ = std::make_unique<Reducer>(
+      hosts_ ? seats_of(all_, *hosts_, placement) : Seats::flat(all_), session_.get());
+}
+
+Algorithm& Algorithms::begin(const ReductionShape& shape, ReductionData& data,
+                             std::string_view why) {
+  if (reducer_ == nullptr) return begin_other(shape, data, why);
+  reducer_->begin(shape, data, why);
+  return *reducer_;
+}
+
+Algorithm& Algorithms::begin_other(const ReductionShape& shape, ReductionData& data,
+                                   std::string_view why) {
+  if (other_reducer_ == nullptr)
+    other_reducer_ = std::make_unique<Reducer>(Seats::flat(all_), nullptr);
+  other_reducer_->begin(shape, data, why);
+  return *other_reducer_;
 }
 
 Algorithm& Algorithms::begin(Payload& payload, int root, bool blocking, std::string_view why) {
@@ -53,17 +89,25 @@ Algorithm& Algorithms::begin_team(Multicast* multicast, std::string_view why, Pa
 }
 
 bool Algorithms::look_after() {
-  if (multicast_ == nullptr) return false;
-  multicast_->look_after();
-  return multicast_->is_draining();
+  if (multicast_ != nullptr) multicast_->look_after();
+  if (session_ != nullptr) session_->look_after();
+  return (multicast_ != nullptr && multicast_->is_draining()) ||
+         (session_ != nullptr && session_->is_draining());
 }
 
-bool Algorithms::has_groups() const { return multicast_ != nullptr && multicast_->has_groups(); }
+bool Algorithms::has_groups() const {
+  return (multicast_ != nullptr && multicast_->has_groups()) ||
+         (session_ != nullptr && session_->has_groups());
+}
 
-bool Algorithms::tear_down() { return multicast_ == nullptr || multicast_->tear_down(); }
+bool Algorithms::tear_down() {
+  const bool is_reduced = session_ == nullptr || session_->tear_down();
+  return (multicast_ == nullptr || multicast_->tear_down()) && is_reduced;
+}
 
 void Algorithms::detach() {
   if (multicast_ != nullptr) multicast_->detach();
+  if (session_ != nullptr) session_->detach();
 }
 
 }  // namespace cepheus::coll

@@ -1,6 +1,6 @@
-// The algorithms of one communicator's broadcasts. The places of its ranks decide them: multicast
-// among all ranks or, where some share a host, among one of each host. One broadcast has its turn at
-// a time, so all broadcasts share these objects.
+// The algorithms of one communicator's calls. The places of its ranks decide them: multicast and
+// reductions in the network among all ranks or, where some share a host, among one of each host. One
+// call has its turn at a time, so all calls share these objects.
 //
 // All calls but has_groups() and detach() are under the communicator's guard. None blocks.
 #pragma once
@@ -18,8 +18,12 @@ namespace cepheus::coll {
 
 class HostsBroadcast;
 class Multicast;
+class Reducer;
+class ReductionSession;
 class TeamBroadcast;
 struct Hosts;
+struct ReductionData;
+struct ReductionShape;
 
 class Algorithms {
  public:
@@ -38,10 +42,15 @@ class Algorithms {
   // ... without multicast, for the reason `why`.
   Algorithm& begin_other(Payload& payload, int root, bool blocking, std::string_view why);
 
+  // ... of a reduction that has its turn. `why`: as of begin().
+  Algorithm& begin(const ReductionShape& shape, ReductionData& data, std::string_view why);
+  // ... without the network.
+  Algorithm& begin_other(const ReductionShape& shape, ReductionData& data, std::string_view why);
+
   // See Multicast. True: call it soon again.
   bool look_after();
   bool has_groups() const;
-  // No broadcast follows. True once no member needs the groups any more, and they are destroyed.
+  // No call follows. True once no member needs the groups any more, and they are destroyed.
   bool tear_down();
   void detach();
 
@@ -54,6 +63,8 @@ class Algorithms {
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
   std::unique_ptr<TeamBroadcast> team_algorithm_;
   std::unique_ptr<HostsBroadcast> hosts_algorithm_;
+  std::unique_ptr<ReductionSession> session_;  // of the same team
+  std::unique_ptr<Reducer> reducer_, other_reducer_;
 };
 
 }  // namespace cepheus::coll

@@ -13,13 +13,30 @@ namespace cepheus::coll {
 
 namespace {
 
-const char* text_of(Route route, bool blocking) {
-  const auto texts = [](const std::string& before) {
-    return std::array{before + "eager lane", before + "bulk lane", before + "hosts",
-                      before + "point to point", before + host::implementation()};
-  };
-  static const auto kBlocking = texts(""), kOthers = texts("ibcast: ");
-  return (blocking ? kBlocking : kOthers)[static_cast<std::size_t>(route)].c_str();
+// "ibcast: eager lane", "allreduce: network".
+const char* text_of(const CallReport::Kind& kind, Route route) {
+  using Texts = std::array<std::string, kRoutes>;
+  static const auto kTexts = [] {
+    std::array<std::array<Texts, 2>, kCollectives> all;
+    for (std::size_t i = 0; i < kCollectives; ++i) {
+      const std::string collective = name(static_cast<Collective>(i));
+      for (const bool blocking : {false, true}) {
+        const bool is_usual = blocking && i == static_cast<std::size_t>(Collective::kBcast);
+        const std::string before = is_usual ? "" : (blocking ? "" : "i") + collective + ": ";
+        all[i][blocking ? 1 : 0] = {before + "eager lane",
+                                    before + "bulk lane",
+                                    before + "hosts",
+                                    before + "point to point",
+                                    before + host::implementation(),
+                                    before + "network",
+                                    before + "messages"};
+      }
+    }
+    return all;
+  }();
+  return kTexts[static_cast<std::size_t>(kind.collective)][kind.blocking ? 1 : 0]
+               [static_cast<std::size_t>(route)]
+                   .c_str();
 }
 
 void log_reason(const char* why) {
@@ -35,10 +52,10 @@ CallReport::~CallReport() = default;
 
 std::int64_t CallReport::begin_call() { return ReportFile::instance().begin_call(); }
 
-void CallReport::count(const host::Communicator& comm, Route route, bool blocking,
+void CallReport::count(const host::Communicator& comm, const Kind& kind, Route route,
                        const char* reason, const Times& times) {
   if (!open(comm)) return;
-  const char* const path = text_of(route, blocking);
+  const char* const path = text_of(kind, route);
   scope_->count(path, reason);
   if (times.began != 0)
     scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));

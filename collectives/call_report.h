@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "collectives/core/code.h"
+#include "collectives/core/collective.h"
 #include "collectives/host_mpi.h"
 #include "collectives/safeguard.h"
 
@@ -15,6 +16,10 @@ class ReportScope;
 
 class CallReport {
  public:
+  struct Kind {
+    Collective collective;
+    bool blocking;
+  };
   struct Times {
     std::int64_t began;  // begin_call()'s
     std::size_t bytes;
@@ -28,7 +33,7 @@ class CallReport {
   // Counts a call on `comm`, which ends now. The first one opens the report, when programs have
   // named their communicators. With a full file system nothing is counted, and nothing else
   // changes.
-  void count(const host::Communicator& comm, Route route, bool blocking, const char* reason,
+  void count(const host::Communicator& comm, const Kind& kind, Route route, const char* reason,
              const Times& times);
   // The way of a size class of `comm` from now on.
   void judge(const host::Communicator& comm, const Safeguard::Judgement& judgement);

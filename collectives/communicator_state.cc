@@ -1,13 +1,13 @@
-// Broadcasts of one communicator take turns. Each one passes these steps, from the third one on
-// under the guard `busy_`:
+// The calls of one communicator take turns. Each broadcast passes these steps, from the third one on
+// under the guard `busy_`. A reduction passes all but the fourth one:
 //
 //   served?   is_known_unserved: the ranks' places rule multicast out; look_again() asks anew
-//   earned?   FirstCalls: before enough broadcasts or bytes MPI's own function serves them
+//   earned?   FirstCalls: before enough calls or bytes MPI's own function serves them
 //   placed?   HostDiscovery finds the ranks' hosts once; then Algorithms sets up teams
 //   way       Safeguard: multicast, or the other way as a sample or by its judgement
 //   progress  until the algorithm is done, or kNotServed sends the call to MPI's own function
 //
-// A blocking broadcast waits in serve() and calls MPI's progress. Non-blocking ones queue in
+// A blocking call waits in serve() and calls MPI's progress. Non-blocking ones queue in
 // `incoming_`, and advance() runs them from MPI's progress, one at a time, in the order of calls.
 // `life_` has a communicator's end: README.md has its states.
 #include "collectives/communicator_state.h"
@@ -27,9 +27,11 @@ using Shape = Placement::Shape;
 namespace {
 
 // The reason why a communicator has no group yet.
-std::string not_earned() {
+std::string not_earned(Collective collective) {
   const Parameters& p = parameters();
-  return "a group is set up after " + std::to_string(p.set_up_after) + " broadcasts or " +
+  const char* const calls =
+      collective == Collective::kBcast ? " broadcasts or " : " reductions or ";
+  return "a group is set up after " + std::to_string(p.set_up_after) + calls +
          std::to_string(p.set_up_bytes) + " bytes of them (" + host::parameter("set_up_after") +
          ", " + host::parameter("set_up_bytes") + ")";
 }
@@ -54,33 +56,42 @@ bool CommunicatorState::is_known_unserved() {
 // Never looks again: ranks may start other requests before or after they make this one.
 bool CommunicatorState::may_serve_request() {
   constexpr size_t kMany = ~size_t{0} / 2;  // bytes: it is started again and again
-  if (is_closing() || is_known_unserved()) return false;
-  return first_calls_.have_earned() || is_earned(kMany);
+  if (is_closing() || !parameters().serves(Collective::kBcast) || is_known_unserved()) return false;
+  return first_broadcasts_.have_earned() || is_earned(Collective::kBcast, kMany);
 }
 
-bool CommunicatorState::may_serve(size_t bytes) {
-  if (is_closing()) return false;
+bool CommunicatorState::may_serve(size_t bytes) { return may_serve(Collective::kBcast, bytes); }
+
+bool CommunicatorState::may_serve(const ReductionShape& shape) {
+  const auto ranks = static_cast<size_t>(all_.size());
+  return shape.block <= parameters().reduction_bytes() / ranks &&
+         may_serve(shape.collective, shape.block);
+}
+
+bool CommunicatorState::may_serve(Collective collective, size_t bytes) {
+  if (is_closing() || !parameters().serves(collective)) return false;
   if (is_known_unserved()) {
     if (!host_discovery_.may_change() || !look_again_.count()) return false;
     look_again();
     return true;
   }
-  return first_calls_.have_earned() || is_earned(bytes);
+  return first_calls(collective).have_earned() || is_earned(collective, bytes);
 }
 
-bool CommunicatorState::is_earned(size_t bytes) {
-  const bool is_earned = first_calls_.earn(bytes, parameters());
-  if (!is_earned && first_calls_.is_first() && all_.is_leader()) {
+bool CommunicatorState::is_earned(Collective collective, size_t bytes) {
+  FirstCalls& first = first_calls(collective);
+  const bool is_earned = first.earn(bytes, parameters());
+  if (!is_earned && first.is_first() && all_.is_leader()) {
     host::log(1, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
-              host::implementation(), not_earned().c_str());
+              host::implementation(), not_earned(collective).c_str());
   }
   return is_earned;
 }
 
-// Ranks learn the places at different times, so calls of non-blocking broadcasts can't count alike
-// until a blocking one has ended. Their turns do.
-bool CommunicatorState::is_look_due(const Broadcast& broadcast) {
-  return !broadcast.is_blocking() && !alike_ && host_discovery_.may_change() && look_again_.count();
+// Ranks learn the places at different times, so calls of non-blocking collectives can't count
+// alike until a blocking one has ended. Their turns do.
+bool CommunicatorState::is_look_due(const Turn& turn) {
+  return !turn.is_blocking() && !alike_ && host_discovery_.may_change() && look_again_.count();
 }
 
 // Multicast was impossible: a rank had no device, or could not open it. That may be over.
@@ -88,9 +99,9 @@ void CommunicatorState::look_again() {
   for (;;) {
     const Guard guard(busy_);
     if (!guard) continue;  // held for moments
-    // Earlier broadcasts take the old path on all ranks, also those that have not had their turn.
+    // Earlier calls take the old path on all ranks, also those that have not had their turn.
     (void)take_incoming();
-    for (Broadcast* each = started_.front(); each != nullptr; each = each->behind)
+    for (Turn* each = started_.front(); each != nullptr; each = each->behind)
       each->is_unserved = true;
     unserved_reason_ = placement().reason;
     alike_ = false;
@@ -99,9 +110,9 @@ void CommunicatorState::look_again() {
   }
 }
 
-// --- Blocking broadcasts.
+// --- Blocking calls.
 
-Code CommunicatorState::serve(Broadcast& broadcast) {
+Code CommunicatorState::serve(Turn& turn) {
   finish_started();
   release_communicators();
   Code rc = Code::kPending;
@@ -109,14 +120,14 @@ Code CommunicatorState::serve(Broadcast& broadcast) {
     {
       const Guard guard(busy_);
       if (guard) {
-        rc = step(broadcast);
+        rc = step(turn);
         look_after();
         serves_ = rc == Code::kPending;
-        // The algorithm is the next broadcast's as soon as the guard is given back.
+        // The algorithm is the next call's as soon as the guard is given back.
         if (rc == Code::kNotServed)
-          broadcast.why_saved = broadcast.algorithm->reason();
+          turn.why_saved = turn.algorithm->reason();
         else if (rc != Code::kPending)
-          end_turn(broadcast, rc);
+          end_turn(turn, rc);
         if (!serves_) break;
       }
     }
@@ -128,17 +139,36 @@ Code CommunicatorState::serve(Broadcast& broadcast) {
   return rc;
 }
 
-Code CommunicatorState::step(Broadcast& broadcast) {
-  if (broadcast.algorithm == nullptr) {
-    const Code rc = choose_algorithm(broadcast);
+Code CommunicatorState::step(Turn& turn) {
+  if (turn.algorithm == nullptr) {
+    const Code rc = choose_algorithm(turn);
     if (rc != Code::kDone) return rc;
   }
-  const Code rc = broadcast.algorithm->progress();
-  if (rc == Code::kPending) sleep_ = broadcast.algorithm->spare_time();
-  return rc == Code::kDone ? broadcast.payload.error() : rc;
+  const Code rc = turn.algorithm->progress();
+  if (rc == Code::kPending) sleep_ = turn.algorithm->spare_time();
+  return rc == Code::kDone ? turn.error() : rc;
 }
 
-Code CommunicatorState::choose_algorithm(Broadcast& broadcast) {
+Code CommunicatorState::choose_algorithm(Turn& turn) {
+  if (!turn.is_unserved) {
+    if (is_placed_ && is_look_due(turn)) {
+      is_placed_ = false;
+      host_discovery_.again();
+    }
+    if (!is_placed_) {
+      if (!host_discovery_.progress()) return Code::kPending;
+      place();
+    }
+    if (placement().shape == Shape::kNone && parameters().chosen_mode() == Mode::kRequire) {
+      if (all_.is_leader()) host::abort_job(comm(), placement().reason);
+      return Code::kPending;  // until then
+    }
+  }
+  return turn.collective == Collective::kBcast ? begin(static_cast<Broadcast&>(turn))
+                                               : begin(static_cast<Reduction&>(turn));
+}
+
+Code CommunicatorState::begin(Broadcast& broadcast) {
   Payload& payload = broadcast.payload;
   const int root = broadcast.root;
   const bool blocking = broadcast.is_blocking();
@@ -146,23 +176,19 @@ Code CommunicatorState::choose_algorithm(Broadcast& broadcast) {
     broadcast.algorithm = &algorithms_.begin_other(payload, root, blocking, unserved_reason_);
     return Code::kDone;
   }
-  if (is_placed_ && is_look_due(broadcast)) {
-    is_placed_ = false;
-    host_discovery_.again();
-  }
-  if (!is_placed_) {
-    if (!host_discovery_.progress()) return Code::kPending;
-    place();
-  }
-  if (placement().shape == Shape::kNone && parameters().chosen_mode() == Mode::kRequire) {
-    if (all_.is_leader()) host::abort_job(comm(), placement().reason);
-    return Code::kPending;  // until then
-  }
   Way way = Way::kMulticast;
   if (const Code rc = choose_way(broadcast, way); rc != Code::kDone) return rc;
   broadcast.algorithm = way == Way::kSaved
                             ? &algorithms_.begin_other(payload, root, blocking, safeguard_.reason())
                             : &algorithms_.begin(payload, root, blocking, placement().reason);
+  return Code::kDone;
+}
+
+Code CommunicatorState::begin(Reduction& reduction) {
+  const ReductionShape& shape = reduction.shape;
+  reduction.algorithm = reduction.is_unserved
+                            ? &algorithms_.begin_other(shape, reduction.data, unserved_reason_)
+                            : &algorithms_.begin(shape, reduction.data, placement().reason);
   return Code::kDone;
 }
 
@@ -176,15 +202,16 @@ Code CommunicatorState::choose_way(Broadcast& broadcast, Way& way) {
   return rc;
 }
 
-// Under the guard: the broadcast has ended, be it by the saved function.
-void CommunicatorState::end_turn(const Broadcast& broadcast, Code rc) {
+// Under the guard: the call has ended, be it by the saved function.
+void CommunicatorState::end_turn(const Turn& turn, Code rc) {
   const bool is_right = rc == Code::kDone;
-  const Algorithm* const algorithm = broadcast.algorithm;
-  const bool is_timed = is_right && algorithm != nullptr && algorithm->is_comparable();
-  safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
+  const Algorithm* const algorithm = turn.algorithm;
+  if (turn.collective == Collective::kBcast) {
+    const bool is_timed = is_right && algorithm != nullptr && algorithm->is_comparable();
+    safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
+  }
   if (!is_right) return;
-  count(algorithm->route(), broadcast.is_blocking(), algorithm->reason(),
-        {broadcast.began, broadcast.payload.bytes(), broadcast.root});
+  count({turn.collective, turn.blocking}, algorithm->route(), algorithm->reason(), turn.times());
 }
 
 // The placement is known.
@@ -209,30 +236,29 @@ void CommunicatorState::log_unserved() {
 
 // --- Non-blocking ones.
 
-void CommunicatorState::start(Broadcast& broadcast) {
+void CommunicatorState::start(Turn& turn) {
   Messages::free_completed();
   {
     const std::lock_guard<std::mutex> guard(incoming_mutex_);
-    incoming_.push(&broadcast);
+    incoming_.push(&turn);
     if (!in_flight_.exchange(true)) add_in_flight(1);
   }
-  BroadcastQueue complete;
+  TurnQueue complete;
   advance(complete);
   finish(complete);
 }
 
 void CommunicatorState::finish_started() {
   while (is_in_flight()) {
-    BroadcastQueue complete;
+    TurnQueue complete;
     advance(complete);
     finish(complete);
     if (is_in_flight()) host::progress();
   }
 }
 
-void CommunicatorState::finish(BroadcastQueue& complete) {
-  while (Broadcast* const broadcast = complete.pop())
-    broadcast->done(broadcast, broadcast->outcome);
+void CommunicatorState::finish(TurnQueue& complete) {
+  while (Turn* const turn = complete.pop()) turn->finish();
 }
 
 bool CommunicatorState::take_incoming() {
@@ -243,15 +269,15 @@ bool CommunicatorState::take_incoming() {
   return false;
 }
 
-void CommunicatorState::advance(BroadcastQueue& out) {
+void CommunicatorState::advance(TurnQueue& out) {
   const Guard guard(busy_);
   if (!guard || serves_) return;
   while (take_incoming()) {
-    Broadcast& broadcast = *started_.front();
-    broadcast.outcome = step(broadcast);
+    Turn& turn = *started_.front();
+    turn.outcome = step(turn);
     look_after();
-    if (broadcast.outcome == Code::kPending) return;
-    end_turn(broadcast, broadcast.outcome);
+    if (turn.outcome == Code::kPending) return;
+    end_turn(turn, turn.outcome);
     out.push(started_.pop());
   }
 }
@@ -260,11 +286,28 @@ void CommunicatorState::advance(BroadcastQueue& out) {
 
 void CommunicatorState::count_saved(bool blocking, const CallReport::Times& times,
                                     const std::string& why) {
-  const bool is_early = !first_calls_.have_earned() && !(alike_ && is_unserved());
+  count_saved({Collective::kBcast, blocking}, times, why);
+}
+
+void CommunicatorState::count_saved(const ReductionShape& shape, bool blocking, std::int64_t began,
+                                    const std::string& why) {
+  const auto ranks = static_cast<size_t>(all_.size());
+  const bool is_long = shape.block > parameters().reduction_bytes() / ranks;
+  const std::string own = !why.empty() || !is_long || !parameters().serves(shape.collective)
+                              ? why
+                              : "more data of all ranks than " + host::parameter("reduction_limit");
+  count_saved({shape.collective, blocking}, {began, shape.block, shape.root}, own);
+}
+
+void CommunicatorState::count_saved(const CallReport::Kind& kind, const CallReport::Times& times,
+                                    const std::string& why) {
+  const bool is_early = !first_calls(kind.collective).have_earned() && !(alike_ && is_unserved());
   std::string own = why;
-  if (own.empty()) own = is_early ? not_earned() : placement().reason;
+  if (own.empty()) own = is_early ? not_earned(kind.collective) : placement().reason;
+  if (!parameters().serves(kind.collective))
+    own = host::parameter("collectives") + " does not have it";
   if (is_closing()) own = "MPI_Finalize has ended its groups";
-  count(Route::kSaved, blocking, own, times);
+  count(kind, Route::kSaved, own, times);
 }
 
 void CommunicatorState::count_saved(const Broadcast& broadcast) {
@@ -274,15 +317,17 @@ void CommunicatorState::count_saved(const Broadcast& broadcast) {
     safeguard_.end(Route::kSaved);
     is_counted = true;
   }
-  count(Route::kSaved, true, broadcast.why_saved,
-        {broadcast.began, broadcast.payload.bytes(), broadcast.root});
+  count({Collective::kBcast, true}, Route::kSaved, broadcast.why_saved, broadcast.times());
 }
 
-void CommunicatorState::count(Route route, bool blocking, const std::string& reason,
+void CommunicatorState::count(const CallReport::Kind& kind, Route route, const std::string& reason,
                               const CallReport::Times& times) {
-  counters().add_broadcast(route, blocking);
+  if (kind.collective == Collective::kBcast)
+    counters().add_broadcast(route, kind.blocking);
+  else
+    counters().add_reduction(kind.collective, route);
   const std::lock_guard<std::mutex> guard(calls_mutex_);
-  calls_.count(comm(), route, blocking, reason.c_str(), times);
+  calls_.count(comm(), kind, route, reason.c_str(), times);
 }
 
 // --- Beside the program's calls.

@@ -1,5 +1,5 @@
-// The collectives on one communicator: its broadcasts in the order of their calls, and the
-// algorithm of each. The ranks' places decide the algorithm.
+// The collectives on one communicator in the order of their calls, and the algorithm of each. The
+// ranks' places decide the algorithm.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "collectives/call_report.h"
 #include "collectives/core/eligibility.h"
 #include "collectives/group/host_discovery.h"
+#include "collectives/reduction.h"
 #include "collectives/safeguard.h"
 
 namespace cepheus::coll {
@@ -22,25 +23,29 @@ class CommunicatorState {
 
   // Before each broadcast, of `bytes`. False, on all ranks alike: the saved function shall serve it.
   bool may_serve(size_t bytes);
+  // Before each reduction that has data or is a barrier: the same.
+  bool may_serve(const ReductionShape& shape);
   // Before each persistent request, which its starts will use in one order on all ranks.
   bool may_serve_request();
   // The saved function has served it alone. Without `why` the communicator's own reason is counted.
   void count_saved(bool blocking, const CallReport::Times& times, const std::string& why = "");
+  void count_saved(const ReductionShape& shape, bool blocking, std::int64_t began,
+                   const std::string& why = "");
   // ... after serve(): ends its broadcast.
   void count_saved(const Broadcast& broadcast);
 
-  // Serves a blocking broadcast of at least one byte. Code::kNotServed: the caller has to use the
-  // saved function, and then count_saved().
-  Code serve(Broadcast& broadcast);
-  // Starts a non-blocking one of more than no bytes; never blocks, except that a process's first
-  // broadcast waits until its device is open (Transport::open()).
-  void start(Broadcast& broadcast);
+  // Serves a blocking call that has data or is a barrier. Code::kNotServed, of a broadcast: the
+  // caller has to use the saved function, and then count_saved().
+  Code serve(Turn& turn);
+  // Starts a non-blocking call that has data or is a barrier; never blocks, except that a process's
+  // first one waits until its device is open (Transport::open()).
+  void start(Turn& turn);
   // Some are not complete.
   bool is_in_flight() const { return in_flight_.load(); }
   // Advances them. Adds the complete ones to `out`, for finish(). Never blocks.
-  void advance(BroadcastQueue& out);
+  void advance(TurnQueue& out);
   // Tells their callers. Call it with nothing held.
-  static void finish(BroadcastQueue& complete);
+  static void finish(TurnQueue& complete);
   // Broadcasts until none is in flight.
   void finish_started();
 
@@ -91,20 +96,33 @@ class CommunicatorState {
   };
 
   // Under the guard:
-  Code step(Broadcast& broadcast);
-  Code choose_algorithm(Broadcast& broadcast);
+  Code step(Turn& turn);
+  Code choose_algorithm(Turn& turn);
+  Code begin(Broadcast& broadcast);
+  Code begin(Reduction& reduction);
   Code choose_way(Broadcast& broadcast, Way& way);
-  void end_turn(const Broadcast& broadcast, Code rc);
+  void end_turn(const Turn& turn, Code rc);
   // Moves incoming ones to started_. False if none is started.
   bool take_incoming();
   bool is_known_unserved();
-  bool is_earned(size_t bytes);
-  bool is_look_due(const Broadcast& broadcast);
+  bool is_earned(Collective collective, size_t bytes);
+  // The first calls of broadcasts, or of reductions, which earn groups of their own.
+  FirstCalls& first_calls(Collective collective) {
+    return collective == Collective::kBcast ? first_broadcasts_ : first_reductions_;
+  }
+  const FirstCalls& first_calls(Collective collective) const {
+    return collective == Collective::kBcast ? first_broadcasts_ : first_reductions_;
+  }
+  bool may_serve(Collective collective, size_t bytes);
+  bool is_look_due(const Turn& turn);
   void look_again();
   void place();
   void log_unserved();
   void look_after();
-  void count(Route route, bool blocking, const std::string& reason, const CallReport::Times& times);
+  void count(const CallReport::Kind& kind, Route route, const std::string& reason,
+             const CallReport::Times& times);
+  void count_saved(const CallReport::Kind& kind, const CallReport::Times& times,
+                   const std::string& why);
 
   const Placement& placement() const { return host_discovery_.placement(); }
   bool is_unserved() const { return !placement().may_multicast(); }
@@ -113,21 +131,21 @@ class CommunicatorState {
   std::once_flag first_call_;
   HostDiscovery host_discovery_;
   bool is_placed_ = false;  // place() has run since the last look
-  FirstCalls first_calls_;
+  FirstCalls first_broadcasts_, first_reductions_;
   LookAgain look_again_;  // at the ranks' places
   bool is_logged_ = false;
   std::atomic<bool> alike_ = false;  // all ranks know it when they make their next call
   std::string unserved_reason_;      // of broadcasts from before the last look
   Algorithms algorithms_;
   Safeguard safeguard_;
-  bool serves_ = false;  // a blocking broadcast has its turn
+  bool serves_ = false;  // a blocking call has its turn
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  // the broadcast in progress can spare the caller for this time
+  // the call in progress can spare the caller for this time
   std::chrono::nanoseconds sleep_{0};
 
-  BroadcastQueue started_;  // the first is being served
+  TurnQueue started_;  // the first is being served
   std::mutex incoming_mutex_;
-  BroadcastQueue incoming_;
+  TurnQueue incoming_;
   std::atomic<bool> in_flight_{false};
 
   std::atomic<bool> called_{false};

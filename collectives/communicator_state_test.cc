@@ -86,7 +86,7 @@ class Ranks {
     fabric.caller = rank;
     fabric.progress(rank);
     const fake::Counting counted(true);
-    BroadcastQueue complete;
+    TurnQueue complete;
     state(rank).advance(complete);
     CommunicatorState::finish(complete);
     state(rank).watch();

@@ -27,7 +27,7 @@ std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 std::vector<CommunicatorState*> watched;
 std::size_t next_watched = 0;
 std::atomic<bool> is_progressed{false};
-std::atomic<int> in_flight{0};          // communicators with non-blocking broadcasts
+std::atomic<int> in_flight{0};          // communicators with non-blocking calls
 std::atomic<int> called{0};             // communicators that other ranks may need something of
 std::atomic<int> freed_and_watched{0};  // communicators
 
@@ -90,11 +90,11 @@ void close_freed() {
   }
 }
 
-// Advances non-blocking broadcasts in flight.
-void progress_broadcasts() {
+// Advances non-blocking calls in flight.
+void progress_calls() {
   if (in_flight.load(std::memory_order_relaxed) == 0) return;
   if (list_busy.test_and_set()) return;
-  BroadcastQueue complete;
+  TurnQueue complete;
   for (CommunicatorState* state : watched) {
     if (state->is_in_flight()) state->advance(complete);
   }
@@ -116,7 +116,7 @@ bool progress_in_background() {
   const Clock::time_point began = Clock::now();
   const unsigned done = Transport::instance().progress();
   const bool was_idle = done == 0 && Clock::now() - began < kIdleLook;
-  progress_broadcasts();
+  progress_calls();
   return !was_idle;
 }
 

@@ -26,6 +26,18 @@ class Packing {
   ~Packing() = default;
 };
 
+// The operation of an MPI_Allreduce or MPI_Reduce, with the call's type and number of elements.
+class Operator {
+ public:
+  // right = left op right, as of MPI_Reduce_local(left, right). Each is one rank's block, or a result
+  // of blocks, in MPI's packed form, aligned for every basic type; `left` has the lower ranks. Where
+  // the type has gaps, the host unpacks both, reduces them, and packs the result.
+  virtual Code apply(const void* left, void* right) = 0;
+
+ protected:
+  ~Operator() = default;
+};
+
 namespace host {
 
 // --- Communicators: the host's own objects.

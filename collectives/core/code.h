@@ -1,6 +1,7 @@
-// The outcome of a step of a collective, and the ways that broadcasts take.
+// The outcome of a step of a collective, and the ways that calls take.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cepheus::coll {
@@ -18,13 +19,16 @@ enum class Code : int {
   kRootsDiffer
 };
 
-// The ways that broadcasts take.
+// The ways that calls take.
 enum class Route : std::uint8_t {
-  kEager,  // by multicast, copied
-  kBulk,   // by multicast, straight between buffers
-  kHosts,  // among one rank of each host, and inside hosts
-  kTree,   // the rest of one, or all of it, point to point
-  kSaved   // the MPI implementation's own algorithm
+  kEager,    // a broadcast by multicast, copied
+  kBulk,     // ... straight between buffers
+  kHosts,    // among one rank of each host, and inside hosts
+  kTree,     // the rest of a broadcast, or all of it, point to point
+  kSaved,    // the MPI implementation's own algorithm
+  kNetwork,  // a reduction in the network
+  kMessages  // a reduction by our own messages between ranks
 };
+inline constexpr std::size_t kRoutes = 7;
 
 }  // namespace cepheus::coll

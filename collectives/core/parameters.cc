@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -27,9 +28,20 @@ std::vector<SharedSetting> shared_settings(const Parameters& p) {
           {"ranks_per_host", p.ranks_per_host},
           {"set_up_after", p.set_up_after},
           {"set_up_bytes", static_cast<long long>(p.set_up_bytes)},
+          {"collectives", p.served},
+          {"reduction_limit", p.reduction_limit},
           {"ordered_starts", p.ordered_starts},
           {"safeguard_samples", p.safeguard_samples},
           {"priority", p.priority}};  // Open MPI chooses by it
+}
+
+std::string names_of(unsigned served) {
+  std::string names;
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    if ((served >> i & 1) == 0) continue;
+    names += (names.empty() ? "" : ",") + std::string(name(static_cast<Collective>(i)));
+  }
+  return names;
 }
 
 unsigned Parameters::fingerprint() const {
@@ -44,7 +56,25 @@ namespace {
 constexpr Setting::Range kAny, kFromMinusOne{.least = -1}, kFromZero{.least = 0};
 constexpr Setting::Range kFromOne{.least = 1}, kOfThousand{0, 1000}, kPort{0, 65535}, kSwitch{0, 1};
 constexpr Setting::Range kByte{0, 255}, kPriority{0, 7}, kTwentyBits{0, 0xFFFFF};
-constexpr Setting::Range kOutage{0, 30'000};
+constexpr Setting::Range kOutage{0, 30'000}, kReduced{0, 32'768};
+
+// Reads `collectives` into `served`.
+std::string read_collectives() {
+  Parameters& p = parameters();
+  std::istringstream list(p.collectives != nullptr ? p.collectives : "");
+  unsigned served = 0;
+  for (std::string each; std::getline(list, each, ',');) {
+    std::size_t i = 0;
+    while (i < kCollectives && each != name(static_cast<Collective>(i))) ++i;
+    if (i == kCollectives) {
+      p.collectives = kAllCollectives;
+      return "\"" + each + "\" is none of " + kAllCollectives + "; the default holds";
+    }
+    served |= 1u << i;
+  }
+  p.served = served;
+  return "";
+}
 
 }  // namespace
 
@@ -99,6 +129,19 @@ std::vector<Setting> settings() {
        "few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)"},
       {"set_up_bytes", 5, &p.set_up_bytes, kFromZero,
        "Set a communicator's group up after this many broadcast bytes, too"},
+      {"collectives",
+       4,
+       &p.collectives,
+       kAny,
+       "Serve these collectives, by names with commas between them: bcast, barrier, allreduce, "
+       "reduce, allgather",
+       {},
+       false,
+       read_collectives},
+      {"reduction_limit", 5, &p.reduction_limit, kReduced,
+       "Serve a barrier, allreduce, reduce or allgather if all ranks together contribute up to "
+       "this "
+       "number of bytes; the network takes 8 packets of its path MTU"},
       {"ordered_starts",
        5,
        &p.ordered_starts,
@@ -145,7 +188,7 @@ std::string take(const Setting& setting, const std::function<void()>& read) {
   if (const auto* number = std::get_if<unsigned long long*>(&setting.storage))
     return check(**number);
   read();
-  return "";
+  return setting.check != nullptr ? setting.check() : "";
 }
 
 const char* component_directory() {

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "collectives/core/collective.h"
 #include "collectives/core/judge.h"
 #include "collectives/core/mode.h"
 
@@ -17,6 +18,8 @@ namespace cepheus::coll {
 
 // The library that transmits a group's data.
 enum class Carrier : int { kDirect = 0, kUcx = 1 };
+
+inline constexpr char kAllCollectives[] = "bcast,barrier,allreduce,reduce,allgather";
 
 struct Parameters {
   int priority = 95;
@@ -33,7 +36,8 @@ struct Parameters {
   int carrier = static_cast<int>(Carrier::kDirect);
   int set_up_after = 32;                      // broadcasts of a communicator before its group
   unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
-  int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
+  int reduction_limit = 8192;  // bytes that all ranks of a reduction contribute together
+  int ordered_starts = 0;      // 1: all ranks start persistent broadcasts in one order
   int mrp_port = 0;
   int link_outage_ms = 0;
   int traffic_class = 106;  // UCX's default
@@ -41,17 +45,24 @@ struct Parameters {
   int flow_label = 0;
   unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
   // No user's: tests make them small.
-  size_t bulk_unit = size_t{64} << 20;    // bytes of each operation of a large broadcast
-  size_t bulk_piece = size_t{4} << 20;    // bytes of each of its messages
-  size_t tree_segment = size_t{1} << 20;  // bytes of each message down a tree
-  size_t copied_bytes = 4096;             // of a message between ranks: up to this it is copied
-  std::uint32_t safeguard_run = 16;       // samples of a class's comparison
+  size_t bulk_unit = size_t{64} << 20;        // bytes of each operation of a large broadcast
+  size_t bulk_piece = size_t{4} << 20;        // bytes of each of its messages
+  size_t tree_segment = size_t{1} << 20;      // bytes of each message down a tree
+  size_t copied_bytes = 4096;                 // of a message between ranks: up to this it is copied
+  std::uint32_t safeguard_run = 16;           // samples of a class's comparison
+  const char* collectives = kAllCollectives;  // `served` as the user gives it
+  unsigned served = (1u << kCollectives) - 1;  // a bit for each Collective
   // Null or empty: see docs/parameters.md.
   const char* device = nullptr;
   const char* mcst_pool = nullptr;
 
   size_t eager_bytes() const { return static_cast<size_t>(eager_limit); }
   size_t eager_unit() const { return static_cast<size_t>(eager_message); }
+  size_t reduction_bytes() const { return static_cast<size_t>(reduction_limit); }
+  bool serves(Collective collective) const {
+    return (served >> static_cast<unsigned>(collective) & 1) != 0;
+  }
+  bool serves_reductions() const { return served > 1; }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
   Carrier chosen_carrier() const { return static_cast<Carrier>(carrier); }
   bool is_safeguarded() const { return safeguard_samples > 0 && chosen_mode() == Mode::kTry; }
@@ -84,6 +95,8 @@ struct SharedSetting {
   long long value;
 };
 std::vector<SharedSetting> shared_settings(const Parameters& parameters);
+// The names of Parameters::served: "bcast,barrier".
+std::string names_of(unsigned served);
 
 struct Setting {
   struct Range {
@@ -97,11 +110,13 @@ struct Setting {
   const char* help;
   std::vector<const char*> choices = {};  // the names of an int's values, from 0 on
   bool is_open_mpis = false;
+  // Of a text that take() checks: "", or the end of an error line.
+  std::string (*check)() = nullptr;
 };
 // All that the user may set, for the host to read.
 std::vector<Setting> settings();
-// Lets `read` fill the setting in. A number beyond the range leaves the one from before, and the
-// answer is the end of an error line.
+// Lets `read` fill the setting in. A number beyond the range, or a wrong text, leaves the one from
+// before, and the answer is the end of an error line.
 std::string take(const Setting& setting, const std::function<void()>& read);
 // Where this library is, with the host's help texts. UCX's part is in the directory ucx beside it.
 const char* component_directory();

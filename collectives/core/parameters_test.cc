@@ -29,6 +29,8 @@ TEST(Parameters, HaveTheDefaultsOfTheirPage) {
   EXPECT_EQ(p.chosen_carrier(), Carrier::kDirect);
   EXPECT_EQ(p.set_up_after, 32);
   EXPECT_EQ(p.set_up_bytes, 1u << 20);
+  EXPECT_STREQ(p.collectives, "bcast,barrier,allreduce,reduce,allgather");
+  EXPECT_EQ(p.reduction_limit, 8192);
   EXPECT_EQ(p.ordered_starts, 0);
   EXPECT_EQ(p.mrp_port, 0);
   EXPECT_EQ(p.max_eager_memory, 0u);
@@ -86,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Each, ParameterBounds,
                                          Bounds{"ranks_per_host", {-1, kMostInt}, {-2}},
                                          Bounds{"set_up_after", {0, kMostInt}, {-1}},
                                          Bounds{"set_up_bytes", {0, kMost}, {-1}},
+                                         Bounds{"reduction_limit", {0, 32768}, {-1, 32769}},
                                          Bounds{"ordered_starts", {0, 1}, {-1, 2}},
                                          Bounds{"mrp_port", {0, 65535}, {-1, 65536}},
                                          Bounds{"max_eager_memory", {0, kMost}, {-1}}),
@@ -100,6 +103,28 @@ TEST(Parameters, BeyondTheirRangeLeaveTheDefault) {
   EXPECT_EQ(parameters().register_timeout_ms, 0);
   EXPECT_EQ(parameters().mrp_port, 0);
   EXPECT_EQ(parameters().eager_message, 8192);
+}
+
+TEST(Parameters, NameTheCollectives) {
+  const std::vector<Setting> all = settings();
+  const Setting& setting = *std::ranges::find(all, std::string("collectives"), &Setting::name);
+  const auto give = [&](const char* list) {
+    return take(setting, [&] { parameters().collectives = list; });
+  };
+  EXPECT_TRUE(parameters().serves_reductions());
+  EXPECT_EQ(give("bcast"), "");
+  EXPECT_TRUE(parameters().serves(Collective::kBcast));
+  EXPECT_FALSE(parameters().serves_reductions());
+  EXPECT_EQ(give("barrier,reduce"), "");
+  EXPECT_FALSE(parameters().serves(Collective::kBcast));
+  EXPECT_TRUE(parameters().serves(Collective::kReduce));
+  EXPECT_EQ(give(""), "");
+  EXPECT_FALSE(parameters().serves(Collective::kBarrier));
+  parameters() = {};
+  EXPECT_EQ(give("bcast,scan"),
+            "\"scan\" is none of bcast,barrier,allreduce,reduce,allgather; the default holds");
+  EXPECT_TRUE(parameters().serves(Collective::kAllgather));
+  parameters() = {};
 }
 
 TEST(Parameters, OfOneSampleAndMoreAreASafeguardInModeTry) {

@@ -49,6 +49,8 @@ std::string difference(const Words& one, const std::string& hosts, const Words& 
     const std::string &mine = one[i + 1], &theirs = other[i + 1];
     if (mine == theirs) continue;
     const auto shown = [&](const std::string& value) -> std::string {
+      if (shared[i].name == std::string("collectives"))
+        return names_of(static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10)));
       return i == 0 && value.size() == 1 && value[0] - '0' < 3 ? kModes[value[0] - '0'] : value;
     };
     return parameter(shared[i].name) + " is " + shown(mine) + " on " + hosts + ", and " +

@@ -3,7 +3,7 @@
 //
 // Only three places decide anything: report() fixes this member's results, decide() picks the
 // member with the most complete calls, and path() says what follows for a call. A member that can't
-// reach another one gives up (end()): it never guesses.
+// reach another one gives up, and all others with it: none guesses.
 #include "collectives/core/rootless_agreement.h"
 
 #include <algorithm>
@@ -21,8 +21,9 @@ using RootlessKind = RootlessMessage::Kind;
 }  // namespace
 
 const char* name(RootlessKind kind) {
-  constexpr const char* kNames[] = {"none", "FAILED",  "STATUS", "DECISION", "LACK",
-                                    "GONE", "WAITING", "HAS",    "ENDED"};
+  constexpr const char* kNames[] = {"none",  "FAILED", "STATUS",  "DECISION",
+                                    "LACK",  "GONE",   "WAITING", "HAS",
+                                    "ENDED", "CLOSED", "RELEASE", "RELEASED"};
   const auto at = static_cast<std::size_t>(kind);
   return kNames[at < std::size(kNames) ? at : 0];
 }
@@ -52,7 +53,7 @@ void RootlessAgreement::send_to_others(const RootlessMessage& m, int except,
 void RootlessAgreement::receive(int from, const RootlessMessage& m, RootlessOutput& out) {
   if (m.generation > generation_) {
     CEPHEUS_SITUATION("a message of a reducing group that this member has not yet");
-    if (m.kind == RootlessKind::kEnded && stage_ == Stage::kNoGroup) return end(m.reason, out);
+    if (m.kind == RootlessKind::kEnded) return take_ended(m, out);
     // WAITING is repeated.
     if (rules.early_is_kept && m.kind != RootlessKind::kWaiting) early_.push_back({from, m});
     return;
@@ -68,9 +69,11 @@ void RootlessAgreement::receive(int from, const RootlessMessage& m, RootlessOutp
     case RootlessKind::kLack:
       return serve(from, m, out);
     case RootlessKind::kGone:
-      return end("member " + std::to_string(from) + " does not keep unit " +
-                     std::to_string(m.units) + ", which this member lacks",
-                 out);
+      return give_up(from,
+                     "member " + std::to_string(from) + " does not keep unit " +
+                         std::to_string(m.units) + ", which member " + std::to_string(member_) +
+                         " lacks",
+                     out);
     case RootlessKind::kWaiting:
       if (stage_ != Stage::kWhole || seen_ <= m.units) return;
       out.sends.push_back({from, message(RootlessKind::kHas)});
@@ -80,6 +83,10 @@ void RootlessAgreement::receive(int from, const RootlessMessage& m, RootlessOutp
       return take_has(m, from, out);
     case RootlessKind::kEnded:
       return take_ended(m, out);
+    case RootlessKind::kClosed:
+    case RootlessKind::kRelease:
+    case RootlessKind::kReleased:
+      break;
   }
 }
 
@@ -309,17 +316,28 @@ void RootlessAgreement::take_has(const RootlessMessage& m, int from, RootlessOut
   }
   CEPHEUS_SITUATION("a member takes a result for lost");
   fail(Cause::kLost,
-       "the fabric lost a result: member " + std::to_string(from) + " has it, member " +
+       "a result does not arrive: member " + std::to_string(from) + " has it, member " +
            std::to_string(member_) + " does not",
        out);
 }
 
 // --- Members that are gone.
 
-void RootlessAgreement::end(const std::string& reason, RootlessOutput& out) {
+// A copy from a holder that can be reached goes on.
+void RootlessAgreement::end(int member, const std::string& reason, RootlessOutput& out) {
   if (stage_ == Stage::kWhole) stop(Cause::kLeader, reason, out);
+  if (stage_ == Stage::kCopying && member == holder_) stage_ = Stage::kNoGroup;
   is_ended_ = true;
   reason_ = reason;
+}
+
+void RootlessAgreement::give_up(int member, const std::string& reason, RootlessOutput& out) {
+  RootlessMessage ended = message(RootlessKind::kEnded);
+  ended.generation += stage_ == Stage::kNoGroup ? 1 : 0;
+  ended.member = member;
+  std::snprintf(ended.reason, sizeof ended.reason, "%s", reason.c_str());
+  end(member, reason, out);
+  if (rules.end_is_sent) send_to_others(ended, member, out);
 }
 
 bool RootlessAgreement::awaits(int member) const {
@@ -337,37 +355,26 @@ bool RootlessAgreement::awaits(int member) const {
 }
 
 void RootlessAgreement::lose(int member, RootlessOutput& out) {
-  if (is_ended_) return;
-  const bool is_set_up = stage_ == Stage::kNoGroup;
-  if (is_set_up && started_ <= retry_at_) return;              // the host's own function reports it
+  if (is_ended_ && !(stage_ == Stage::kCopying && member == holder_)) return;
   if (stage_ == Stage::kCopying && member != holder_) return;  // it needs nothing of that one
-  if (is_set_up) CEPHEUS_RARE_SITUATION("a member is lost before the next group is up");
-  end("member " + std::to_string(member) + " can't be reached", out);
-  if (!rules.end_is_sent) return;
-  RootlessMessage ended = message(RootlessKind::kEnded);
-  ended.generation += is_set_up ? 1 : 0;
-  ended.member = member;
-  send_to_others(ended, member, out);
+  if (stage_ == Stage::kNoGroup)
+    CEPHEUS_RARE_SITUATION("a member is lost before the next group is up");
+  give_up(member, "member " + std::to_string(member) + " can't be reached", out);
 }
 
 void RootlessAgreement::take_ended(const RootlessMessage& m, RootlessOutput& out) {
-  if (is_ended_ || stage_ == Stage::kNoGroup) return;
-  if (stage_ == Stage::kCopying && m.member != holder_) return;
-  end(m.reason, out);
+  if (!is_ended_ || m.member == holder_) end(m.member, m.reason, out);
 }
 
 // --- Questions.
 
 RootlessAgreement::Path RootlessAgreement::path(std::uint64_t call) const {
   if (call < calls_) return Path::kDone;
-  if (stage_ == Stage::kNoGroup) {
-    if (call < retry_at_) return Path::kSaved;
-    return is_ended_ ? Path::kError : Path::kSetUp;
-  }
   if (is_ended_) {
     const bool may_write = stage_ == Stage::kStopping && rules.error_waits_for_drain;  // the NIC
-    return may_write ? Path::kWait : Path::kError;
+    return may_write || stage_ == Stage::kCopying ? Path::kWait : Path::kError;
   }
+  if (stage_ == Stage::kNoGroup) return call < retry_at_ ? Path::kSaved : Path::kSetUp;
   return stage_ == Stage::kWhole ? Path::kNetwork : Path::kWait;
 }
 

@@ -28,10 +28,10 @@
 //            holder, requests)
 //   LACK(first, end)              a member without these units -> its holder, which sends their bits,
 //                                 then served()
-//   GONE                          the holder does not keep them: the member's calls end in an error
+//   GONE                          the holder does not keep them: the member sends ENDED
 //   WAITING(unit) -> HAS(unit)    see watch()
-//   ENDED(member)                 it can't be reached, so no decision will come: calls end in an
-//                                 error, or are complete already
+//   ENDED(member)                 to all: it can't be reached, or a result is gone. All calls that are
+//                                 not complete end in an error, also those on path kSaved
 //
 // Bounds
 //   Results kept    the last `window` ones at each member, also those of calls that have returned. A
@@ -47,13 +47,14 @@
 //   Memory          a Status for each member at member 0, and three early messages for each.
 //   Time            none: a member outside MPI delays the decision until it is back.
 //
-// Not finished: only the simulator uses the engine, and these limits are open.
-//   kSaved          MPI matches collectives by the order in which each rank starts them. Members
-//                   reach kSaved at different times: one may have started a later collective of the
-//                   host by then, and another one not. So a port must not call the host's function
-//                   on the program's communicator.
-//   ENDED, GONE     They end the calls of some members. The other members go on with kSaved, and may
-//                   wait in the host's function for a living member that never enters it.
+// What the port does, and does not
+//   kSaved          MPI matches collectives by the order in which each rank starts them, and members
+//                   reach kSaved at different times. So the port gathers the blocks by messages of its
+//                   own. It ends such a gather in an error once path() is kError.
+//   ENDED           A member that is outside MPI, and has the call's result, has returned already:
+//                   then one call ends in success at some members and in an error at others.
+//   ENDED, STATUS   If member 0 dies before it has sent DECISION to all, a member that has no call
+//                   under way waits for it at the communicator's end, until the launcher ends the job.
 //   WAITING         If the fabric loses a contribution that it has acknowledged, or a unit's result
 //                   at every member, no member sends HAS. All members wait for ever.
 //
@@ -81,7 +82,10 @@ struct RootlessMessage {
     kGone,
     kWaiting,
     kHas,
-    kEnded
+    kEnded,
+    kClosed,  // this and the next ones are the port's, for the communicator's end
+    kRelease,
+    kReleased
   };
   Kind kind;
   std::uint32_t generation;
@@ -119,8 +123,8 @@ class RootlessAgreement {
     kNetwork,  // contribute, and wait for its results
     kWait,     // the group has failed, and its fate is not known
     kDone,     // all its results are here
-    // Once the calls before it are over: gather the inputs by the host's own algorithm, and reduce
-    // them in the order of the group's reductions. The host's MPI_Allreduce may have another order.
+    // Once the calls before it are over: gather the inputs by own messages, and reduce them in the
+    // order of the group's reductions. The host's MPI_Allreduce may have another order.
     kSaved,
     kError  // of reason()
   };
@@ -156,7 +160,8 @@ class RootlessAgreement {
 
   // --- The members.
   void receive(int from, const RootlessMessage& message, RootlessOutput& out);
-  // The host reports that `member` can't be reached any more: at any time, also during a set-up.
+  // The host reports that `member` can't be reached any more: at any time, also during a set-up or
+  // on path kSaved.
   void lose(int member, RootlessOutput& out);
   // The time goes by; call now and then. A fabric may acknowledge a result and lose it. Its group
   // shows no failure then, and a member would wait for ever. So a waiting member sends WAITING(unit)
@@ -210,7 +215,8 @@ class RootlessAgreement {
   void serve(int to, const RootlessMessage& lack, RootlessOutput& out);
   void release_if_served(RootlessOutput& out);
   void take_has(const RootlessMessage& message, int from, RootlessOutput& out);
-  void end(const std::string& reason, RootlessOutput& out);
+  void give_up(int member, const std::string& reason, RootlessOutput& out);
+  void end(int member, const std::string& reason, RootlessOutput& out);
   void take_ended(const RootlessMessage& message, RootlessOutput& out);
   void request(RootlessOutput& out);
   void forget_requests();

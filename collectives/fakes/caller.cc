@@ -1,5 +1,6 @@
 #include "collectives/fakes/caller.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -36,6 +37,64 @@ Code Gaps::unpack(std::size_t offset, const void* from, std::size_t length) {
   return Code::kDone;
 }
 
+std::byte mix(std::byte left, std::byte right) {
+  return static_cast<std::byte>(std::to_integer<unsigned>(left) * 3 +
+                                std::to_integer<unsigned>(right) * 5 + 1);
+}
+
+Code Mixing::apply(const void* left, void* right) {
+  const auto* const from = static_cast<const std::byte*>(left);
+  auto* const to = static_cast<std::byte*>(right);
+  for (std::size_t i = 0; i < bytes_; ++i) to[i] = mix(from[i], to[i]);
+  return Code::kDone;
+}
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes contribution(const ReductionShape& shape, int rank, std::size_t seed) {
+  Bytes bytes(shape.block);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(seed * 131 + static_cast<std::size_t>(rank) * 37 + i * 7 + 1);
+  return bytes;
+}
+
+// In pairs by rank.
+Bytes reduced(std::vector<Bytes> blocks) {
+  while (blocks.size() > 1) {
+    std::vector<Bytes> next;
+    for (std::size_t i = 0; i < blocks.size(); i += 2) {
+      const std::size_t last = std::min(i + 1, blocks.size() - 1);
+      if (last > i) (void)Mixing(blocks[i].size()).apply(blocks[i].data(), blocks[last].data());
+      next.push_back(std::move(blocks[last]));
+    }
+    blocks = std::move(next);
+  }
+  return blocks.front();
+}
+
+}  // namespace
+
+Bytes memory_before(const ReductionShape& shape, int ranks, int rank, std::size_t seed) {
+  const Bytes own = contribution(shape, rank, seed);
+  if (shape.collective != Collective::kAllgather) return own;
+  Bytes all(shape.block * static_cast<std::size_t>(ranks), std::byte{0xEE});
+  std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(shape.block) * rank);
+  return all;
+}
+
+Bytes memory_after(const ReductionShape& shape, int ranks, int rank, std::size_t seed) {
+  if (shape.collective == Collective::kReduce && shape.root != rank)
+    return contribution(shape, rank, seed);
+  std::vector<Bytes> blocks;
+  for (int each = 0; each < ranks; ++each) blocks.push_back(contribution(shape, each, seed));
+  if (shape.collective != Collective::kAllgather) return reduced(std::move(blocks));
+  Bytes all;
+  for (const Bytes& each : blocks) all.insert(all.end(), each.begin(), each.end());
+  return all;
+}
+
 Caller::Caller(host::Communicator& comm, int ranks_per_host)
     : team_(Team::all(comm, reserve_tags(comm))), algorithms_(team_), safeguard_(team_) {
   std::vector<Identity> ranks;
@@ -59,7 +118,25 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool
   algorithm_ = nullptr;
 }
 
+void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory) {
+  const Counting counted(true);
+  reduction_ = shape;
+  mixing_.emplace(shape.block);
+  const bool is_gather = shape.collective == Collective::kAllgather;
+  const auto own = is_gather ? static_cast<std::size_t>(team_.self()) * shape.block : 0;
+  const bool has_result = shape.collective == Collective::kAllreduce || is_gather ||
+                          (shape.collective == Collective::kReduce && shape.root == team_.self());
+  data_ = {{memory.data() + own, shape.block},
+           {memory.data(), has_result ? memory.size() : 0},
+           &*mixing_};
+  algorithm_ = nullptr;
+}
+
 Code Caller::choose_algorithm() {
+  if (reduction_) {
+    algorithm_ = &algorithms_.begin(*reduction_, data_, "");
+    return Code::kDone;
+  }
   Way way = Way::kMulticast;
   const Code rc = safeguard_.choose(payload_->bytes(), blocking_, way);
   if (const auto judgement = safeguard_.take_judgement()) {
@@ -82,10 +159,12 @@ Code Caller::progress() {
     if (rc != Code::kDone) return rc;
   }
   const Code rc = algorithm_->progress();
-  return rc == Code::kDone ? payload_->error() : rc;
+  if (rc != Code::kDone) return rc;
+  return payload_ ? payload_->error() : data_.result.error();
 }
 
 void Caller::finish(Code rc) {
+  if (reduction_) return reduction_.reset();
   const bool is_right = rc == Code::kDone || rc == Code::kNotServed;
   const bool is_timed = is_right && algorithm_ != nullptr && algorithm_->is_comparable();
   safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);

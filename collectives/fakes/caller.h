@@ -1,4 +1,5 @@
-// One rank of a job that calls broadcasts: its team, its multicast, and its broadcasts' algorithms.
+// One rank of a job that calls broadcasts and reductions: its team, its groups, and its calls'
+// algorithms.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "collectives/algorithms.h"
+#include "collectives/reduction.h"
 #include "collectives/safeguard.h"
 
 namespace cepheus::coll::fake {
@@ -30,6 +32,23 @@ class Gaps final : public Packing {
   std::vector<std::byte>& memory_;
 };
 
+// The operation of reductions: neither commutative nor associative.
+std::byte mix(std::byte left, std::byte right);
+class Mixing final : public Operator {
+ public:
+  explicit Mixing(std::size_t bytes) : bytes_(bytes) {}
+  Code apply(const void* left, void* right) override;
+
+ private:
+  const std::size_t bytes_;
+};
+// A rank's memory for a reduction in place, with its contribution, which depends on `seed` and rank...
+std::vector<std::byte> memory_before(const ReductionShape& shape, int ranks, int rank,
+                                     std::size_t seed);
+// ... and with the right result. At another rank than a Reduce's root it stays as it was.
+std::vector<std::byte> memory_after(const ReductionShape& shape, int ranks, int rank,
+                                    std::size_t seed);
+
 class Caller {
  public:
   // If several ranks share a host, the first one leads it.
@@ -38,12 +57,15 @@ class Caller {
   // A broadcast of `memory`, which holds the data on the root. `has_gaps`: the data lies in no
   // contiguous memory.
   void begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps);
-  // Advances the broadcast. Code::kPending: call again.
+  // A reduction, in place: `memory` has the contribution, and gets the result where this rank has one.
+  // Of an Allgather it is that of all ranks, with the contribution at this rank's place.
+  void begin(const ReductionShape& shape, std::vector<std::byte>& memory);
+  // Advances the call. Code::kPending: call again.
   Code progress();
   // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has
   // served it.
   void finish(Code rc);
-  bool is_calling() const { return payload_.has_value(); }
+  bool is_calling() const { return payload_ || reduction_; }
   // Valid once the algorithm is chosen.
   Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
   // Why this is the route. Empty until the algorithm is chosen.
@@ -73,6 +95,9 @@ class Caller {
   bool blocking_ = false;
   std::optional<Gaps> gaps_;
   std::optional<Payload> payload_;
+  std::optional<ReductionShape> reduction_;
+  std::optional<Mixing> mixing_;
+  ReductionData data_;
 };
 
 }  // namespace cepheus::coll::fake

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "collectives/fakes/allocations.h"
+#include "collectives/fakes/fabric_calls.h"
 #include "collectives/units/bulk_operation.h"
 
 namespace cepheus::coll::fake {
@@ -21,22 +22,9 @@ std::uint64_t unit_of(std::uint32_t imm, const mcast_op_t* op, const std::byte* 
   return unit;
 }
 
-void complete(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t imm) {
-  const Counting counted(true);
-  op->done(op, status, length, imm);
-}
-
 }  // namespace
 
-struct FabricCalls {
-  static Fabric& fabric() { return *running_fabric; }
-  static auto& groups() { return running_fabric->groups_; }
-  static std::uint32_t next_number() { return ++running_fabric->numbers_; }
-  static void note_end_of(const mcast_group& end) { running_fabric->note_end_of(end); }
-  static std::uint64_t next_serial() { return ++running_fabric->serials_; }
-  static bool knows(mcast_group_h group) { return running_fabric->knows(group); }
-  static void note_misuse() { ++running_fabric->misuses_; }
-};
+Fabric& FabricCalls::fabric() { return *running_fabric; }
 
 Fabric::Fabric() { running_fabric = this; }
 Fabric::~Fabric() { running_fabric = nullptr; }
@@ -131,9 +119,16 @@ void Fabric::deliver(std::uint32_t end) {
   group.arrived.push_back(std::move(arrived));
 }
 
+void Fabric::deafen(std::uint32_t end) {
+  mcast_group& group = *find(end);
+  group.is_deaf = true;
+  if (group.reduction != nullptr) group.reduction->deafen(group.place());
+}
+
 void Fabric::mute(std::uint32_t end) {
   mcast_group& group = *find(end);
   group.is_mute = true;
+  if (group.reduction != nullptr && !group.gathers.empty()) lost_.emplace(group.member, kReduced);
   for (const auto& each : group.arrived)
     lost_.emplace(group.member, unit_of(each.imm, each.op, each.data.data()));
 }
@@ -164,6 +159,7 @@ void Fabric::conclude(std::uint32_t end) {
     member->wire = end;
     member->status = MCAST_OK;
   }
+  if (leader.params.lane == MCAST_LANE_REDUCTION) begin_reductions(leader);
 }
 
 // The next source waits for the old one's packets.
@@ -177,6 +173,7 @@ void Fabric::fail(std::uint32_t end, mcast_cause_t cause, const std::string& why
   mcast_group& group = *find(end);
   if (group.status < 0) return;
   note_end_of(group);
+  if (group.reduction != nullptr) group.reduction->fail(group.place(), true);
   group.status = MCAST_ERR_FABRIC;
   group.cause = cause;
   group.reason = why;
@@ -187,7 +184,8 @@ std::vector<std::uint32_t> Fabric::stalled() const {
   for (const auto& each : groups_) {
     const bool waits = std::ranges::any_of(
         each->sends, [&](const auto& send) { return each->is_mute || !send.lacking.empty(); });
-    if (each->status == MCAST_OK && each->is_watched && waits) found.push_back(each->number);
+    if (each->status != MCAST_OK || !each->is_watched) continue;
+    if (waits || is_stalled(*each)) found.push_back(each->number);
   }
   return found;
 }
@@ -218,12 +216,13 @@ void Fabric::progress(int rank) {
     if (each->member == rank && !each->is_mute) own.push_back(each->number);
   }
   for (const std::uint32_t number : own) {
+    progress_reductions(number);
     mcast_group* group = find(number);
     while (group != nullptr && !group->arrived.empty()) {
       auto arrived = std::move(group->arrived.front());
       group->arrived.pop_front();
       if (arrived.op != nullptr) {
-        complete(arrived.op, MCAST_OK, arrived.data.size(), arrived.imm);
+        FabricCalls::complete(arrived.op, MCAST_OK, arrived.data.size(), arrived.imm);
       } else {
         group->lent.push_back(std::make_unique<std::vector<std::byte>>(std::move(arrived.data)));
         auto& data = *group->lent.back();
@@ -238,13 +237,14 @@ void Fabric::progress(int rank) {
       if (!is_acknowledged && !is_flushed) break;
       mcast_op_t* const op = group->sends.front().op;
       group->sends.pop_front();
-      if (op != nullptr) complete(op, is_acknowledged ? MCAST_OK : MCAST_ERR_FABRIC, 0, 0);
+      if (op != nullptr)
+        FabricCalls::complete(op, is_acknowledged ? MCAST_OK : MCAST_ERR_FABRIC, 0, 0);
       group = find(number);
     }
     while (group != nullptr && group->status < 0 && !group->receives.empty()) {
       mcast_op_t* const op = group->receives.front().op;
       group->receives.pop_front();
-      complete(op, MCAST_ERR_FABRIC, 0, 0);
+      FabricCalls::complete(op, MCAST_ERR_FABRIC, 0, 0);
       group = find(number);
     }
   }
@@ -327,6 +327,7 @@ mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
   out->cause = group->cause;
   group->reason.copy(out->reason, sizeof out->reason - 1);
   out->portion = FabricCalls::fabric().portion;
+  out->max_message = FabricCalls::fabric().reduction_bytes;
   out->recvs_posted = static_cast<unsigned>(group->receives.size() + group->arrived.size());
   for (const auto& send : group->sends) out->sends_outstanding += send.op != nullptr ? 1 : 0;
   return MCAST_OK;
@@ -343,6 +344,8 @@ void mcast_group_destroy(mcast_group_h group) {
   for (const auto& each : group->arrived) {
     if (each.op != nullptr) cancelled.push_back(each.op);
   }
+  for (mcast_op_t* const op : group->gathers) cancelled.push_back(op);
+  if (group->reduction != nullptr) group->reduction->fail(group->place(), false);
   FabricCalls::note_end_of(*group);
   std::erase_if(groups, [&](const auto& each) { return each.get() == group; });
   for (mcast_op_t* const op : cancelled) op->done(op, MCAST_ERR_CANCELED, 0, 0);

@@ -13,10 +13,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "collectives/fakes/reducing_group.h"
 
 struct mcast_group {
   int member = 0;  // of the world, the rank
@@ -53,6 +56,12 @@ struct mcast_group {
     std::set<std::uint32_t> lacking;  // ends
   };
   std::deque<Send> sends;
+
+  // Of the lane of reductions. All ends of a group share `reduction`, from its registration on.
+  std::shared_ptr<cepheus::coll::fake::ReducingGroup> reduction;
+  std::deque<mcast_op_t*> gathers;
+  bool is_flushed = false;
+  int place() const;  // among its members
 };
 
 namespace cepheus::coll::fake {
@@ -79,9 +88,19 @@ class Fabric {
   // Ends with a message for a member that has posted no receive: their NICs are answered RNR.
   std::vector<std::uint32_t> answered_rnr() const;
   // From now on arrivals there are acknowledged and lost, like old duplicates at a switch.
-  void deafen(std::uint32_t end) { find(end)->is_deaf = true; }
+  void deafen(std::uint32_t end);
   // From now on it hands no completion over, as a device that died.
   void mute(std::uint32_t end);
+  // Contributions to reductions and their results that may move now.
+  struct Move {
+    std::uint32_t end;
+    bool is_result;
+  };
+  std::vector<Move> moves() const;
+  void move(const Move& move);
+  std::size_t reduction_bytes = 400;  // mcast_group_attr_t::max_message of reductions
+  // The unit of lost results of reductions.
+  static constexpr std::uint64_t kReduced = ~std::uint64_t{0};
   // The rank and the unit of the lost data.
   const std::set<std::pair<int, std::uint64_t>>& lost() const { return lost_; }
   // Messages of a unit that every member has acknowledged.
@@ -95,7 +114,11 @@ class Fabric {
   // The end fails, with its side of the group.
   void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
   // From now on nothing moves from or to this rank.
-  void disconnect(int rank) { disconnected_.insert(rank); }
+  void disconnect(int rank) {
+    disconnected_.insert(rank);
+    had_disconnected_ = true;
+  }
+  bool had_disconnected() const { return had_disconnected_; }
   void reconnect() { disconnected_.clear(); }
   // Its process has died: its NIC answers nothing any more.
   void kill(int rank) { dead_.insert(rank); }
@@ -124,6 +147,11 @@ class Fabric {
     return disconnected_.contains(rank) || dead_.contains(rank);
   }
   const mcast_group::Send* next_for(const mcast_group& end, mcast_group** from) const;
+  void begin_reductions(mcast_group& leader);
+  bool may_move(const mcast_group& end) const;
+  bool is_stalled(const mcast_group& end) const;
+  // Hands the end's results over; of a failed one, those that have come.
+  void progress_reductions(std::uint32_t end);
 
   std::vector<std::unique_ptr<mcast_group>> groups_;
   std::uint32_t numbers_ = 0;
@@ -132,9 +160,11 @@ class Fabric {
 
   std::size_t misuses_ = 0;
   std::set<int> disconnected_, dead_;
+  bool had_disconnected_ = false;
   std::set<std::uint32_t> ended_;  // wires on which a sender left a message that some lack
   std::set<std::pair<int, std::uint64_t>> lost_;
   std::map<std::uint64_t, std::size_t> acknowledged_;
+  std::mt19937_64 random_{1};  // of flushed completions
 };
 
 }  // namespace cepheus::coll::fake

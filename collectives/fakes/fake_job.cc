@@ -39,6 +39,26 @@ void Job::begin_all(int root, std::size_t bytes, bool blocking) {
   for (int rank = 0; rank < size(); ++rank) begin(rank, root, bytes, blocking);
 }
 
+void Job::reduce(int rank, const ReductionShape& shape) {
+  Rank& self = at(rank);
+  self.shape = shape;
+  self.memory = memory_before(shape, size(), rank, self.calls);
+  self.caller->begin(shape, self.memory);
+  self.result = Code::kPending;
+}
+
+void Job::reduce_all(const ReductionShape& shape) {
+  for (int rank = 0; rank < size(); ++rank) reduce(rank, shape);
+}
+
+bool Job::all_have_results() const {
+  for (int rank = 0; rank < size(); ++rank) {
+    const Rank& self = at(rank);
+    if (self.memory != memory_after(self.shape, size(), rank, self.calls - 1)) return false;
+  }
+  return true;
+}
+
 void Job::look(int rank, bool at_nic) {
   Rank& self = at(rank);
   fabric.caller = rank;
@@ -78,6 +98,8 @@ void Job::move() {
   for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
   for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
     fabric.deliver(ends.front());
+  for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
+    fabric.move(moves.front());
 }
 
 void Job::pass_moment() {

@@ -1,5 +1,5 @@
 // The ranks of a job over the fakes of MPI and of a fabric, for tests with one story. A rank
-// broadcasts on the test's command, and all messages then move. A test fails if one rank takes the
+// broadcasts, or reduces, on the test's command, and all messages then move. A test fails if one rank takes the
 // saved function for a broadcast and another does not. The saved function takes a rank one
 // millisecond.
 #pragma once
@@ -25,7 +25,10 @@ class Job {
   // in no contiguous memory.
   void begin(int rank, int root, std::size_t bytes, bool blocking = true, bool has_gaps = false);
   void begin_all(int root, std::size_t bytes, bool blocking = true);
-  // The rank advances its broadcast and the groups. `at_nic`: and, first, its NIC.
+  // The rank calls a reduction, in place.
+  void reduce(int rank, const ReductionShape& shape);
+  void reduce_all(const ReductionShape& shape);
+  // The rank advances its call and the groups. `at_nic`: and, first, its NIC.
   void look(int rank, bool at_nic = true);
   // All that can move does; no rank looks.
   void move();
@@ -47,6 +50,8 @@ class Job {
   // True if the rank has the data of its last broadcast.
   bool has_data(int rank) const;
   bool all_have_data() const;
+  // All ranks have the result of their last call, a reduction.
+  bool all_have_results() const;
   // The rank's end of the lane that was set up last.
   std::uint32_t last_end(int rank) const;
   // All ranks, as the rank knows them.
@@ -60,6 +65,7 @@ class Job {
   struct Rank {
     std::unique_ptr<Caller> caller;
     std::vector<std::byte> memory;
+    ReductionShape shape{};
     Code result = Code::kDone;
     std::size_t calls = 0;  // that have returned
   };

@@ -5,33 +5,40 @@
 
 namespace cepheus::coll {
 
-Code ControlLink::post() {
+template <typename Message, Tag kTag>
+Code Link<Message, kTag>::post() {
   const Code rc = host::receive(team_.comm(), &incoming_, sizeof incoming_, host::kAnyRank,
-                                team_.tag(Tag::kControl), receive_);
+                                team_.tag(kTag), receive_);
   if (rc == Code::kDone) host::on_complete(*receive_, arrival_);
   return rc;
 }
 
-Code ControlLink::open() { return is_open() ? Code::kDone : post(); }
+template <typename Message, Tag kTag>
+Code Link<Message, kTag>::open() {
+  return is_open() ? Code::kDone : post();
+}
 
-void ControlLink::close() {
+template <typename Message, Tag kTag>
+void Link<Message, kTag>::close() {
   if (!is_open()) return;
   host::cancel(*receive_);
   host::free(std::exchange(receive_, nullptr));
 }
 
-Code ControlLink::send(int to, const ControlMessage& message) {
+template <typename Message, Tag kTag>
+Code Link<Message, kTag>::send(int to, const Message& message) {
   if (receivers_.empty()) receivers_.resize(static_cast<std::size_t>(team_.size()));
   Code rc = Code::kDone;
   for (int member = 0; member < team_.size() && rc == Code::kDone; ++member) {
     if (to != member && (to != Action::kEveryone || member == team_.self())) continue;
     receivers_[static_cast<std::size_t>(member)] = true;
-    rc = Messages::post(&message, sizeof message, member, Tag::kControl, team_);
+    rc = Messages::post(&message, sizeof message, member, kTag, team_);
   }
   return rc;
 }
 
-bool ControlLink::receive(int& from, ControlMessage& out) {
+template <typename Message, Tag kTag>
+bool Link<Message, kTag>::receive(int& from, Message& out) {
   if (!is_open() || !host::is_complete(*receive_)) return false;
   const host::Received received = host::received(*receive_);
   from = team_.member_of(received.from);
@@ -43,5 +50,8 @@ bool ControlLink::receive(int& from, ControlMessage& out) {
   (void)post();
   return usable;
 }
+
+template class Link<ControlMessage, Tag::kControl>;
+template class Link<RootlessMessage, Tag::kReductionControl>;
 
 }  // namespace cepheus::coll

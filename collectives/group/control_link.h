@@ -7,18 +7,20 @@
 #include <vector>
 
 #include "collectives/core/agreement.h"
+#include "collectives/core/rootless_agreement.h"
 #include "collectives/group/messages.h"
 
 namespace cepheus::coll {
 
-class ControlLink {
+template <typename Message, Tag kTag>
+class Link {
  public:
   // `arrived` runs when a message may be there, inside the host's progress: it must not call MPI.
-  ControlLink(const Team& team, std::function<void()> arrived)
+  Link(const Team& team, std::function<void()> arrived)
       : team_(team), arrival_{{run}, std::move(arrived)} {}
-  ~ControlLink() { close(); }
-  ControlLink(const ControlLink&) = delete;
-  ControlLink& operator=(const ControlLink&) = delete;
+  ~Link() { close(); }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
 
   // Posts the receive.
   Code open();
@@ -27,12 +29,12 @@ class ControlLink {
   void close();
 
   // `to`: a member or Action::kEveryone.
-  Code send(int to, const ControlMessage& message);
+  Code send(int to, const Message& message);
   bool has_sent_to(int member) const {
     return !receivers_.empty() && receivers_[static_cast<std::size_t>(member)];
   }
   // The next message, if one has arrived.
-  bool receive(int& from, ControlMessage& out);
+  bool receive(int& from, Message& out);
 
  private:
   struct Arrival : host::Notice {
@@ -44,8 +46,10 @@ class ControlLink {
   const Team& team_;
   Arrival arrival_;
   host::Request* receive_ = nullptr;
-  ControlMessage incoming_{};
+  Message incoming_{};
   std::vector<bool> receivers_;  // by member; empty: none
 };
+using ControlLink = Link<ControlMessage, Tag::kControl>;
+using RootlessLink = Link<RootlessMessage, Tag::kReductionControl>;
 
 }  // namespace cepheus::coll

@@ -12,7 +12,6 @@
 #include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
 #include "collectives/core/rules.h"
-#include "collectives/group/clock.h"
 #include "wire/situation.h"
 
 namespace cepheus::coll {
@@ -20,17 +19,6 @@ namespace cepheus::coll {
 namespace {
 
 constexpr size_t kHeaderBytes = 64;  // for the header, rounded to a cache line
-// A device that died may never complete posted work. Only the time counts in which this rank looks:
-// between two looks the program may be outside MPI, and no message is delivered.
-constexpr std::chrono::seconds kDrainTimeLimit{1};
-constexpr std::chrono::milliseconds kLongestLook{10};
-
-Cause cause_of(mcast_cause_t cause) {
-  constexpr std::array kCauses{Cause::kWork,   Cause::kWork,   Cause::kWork, Cause::kWatchdog,
-                               Cause::kDevice, Cause::kLeader, Cause::kWork};
-  static_assert(kCauses.size() == MCAST_CAUSE_STOPPED + 1);
-  return cause < kCauses.size() ? kCauses[cause] : Cause::kWork;
-}
 
 }  // namespace
 
@@ -66,7 +54,7 @@ void Session::look() {
 
 void Session::stop() {
   stopping_ = true;
-  looked_at_ = Clock::now();
+  drain_time_.begin();
   for (TeamLane* lane : {&eager_, &bulk_}) lane->stop(agreement_.reason().c_str());
 }
 
@@ -74,10 +62,7 @@ void Session::watch(Actions& out) {
   look();
   if (!agreement_.has_failed() || agreement_.is_drained()) return;
   if (!stopping_) stop();
-  const auto now = Clock::now();
-  drained_for_ += std::min<std::chrono::nanoseconds>(now - looked_at_, kLongestLook);
-  looked_at_ = now;
-  const bool patient = drained_for_ < kDrainTimeLimit;
+  const bool patient = !drain_time_.is_over();
   const bool is_drained = eager_.is_drained() && bulk_.is_drained();
   if (!is_drained && !patient) CEPHEUS_SITUATION("a device does not return posted work in time");
   if (is_drained || !patient || !rules.drain) end_drain(out);

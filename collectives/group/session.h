@@ -5,13 +5,13 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "collectives/core/agreement.h"
+#include "collectives/group/drain_time.h"
 #include "collectives/group/inbox.h"
 #include "collectives/group/team_lane.h"
 
@@ -62,8 +62,7 @@ class Session {
   std::array<uint64_t, TeamLane::kMaxEagerDepth> recent_{};  // units of the last small sends
   uint64_t eager_sent_ = 0;
   bool stopping_ = false;
-  std::chrono::steady_clock::time_point looked_at_;
-  std::chrono::nanoseconds drained_for_{0};
+  DrainTime drain_time_;
 };
 
 }  // namespace cepheus::coll

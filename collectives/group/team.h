@@ -1,4 +1,4 @@
-// The ranks of a communicator that broadcast among themselves: all of them, those of one host, or
+// The ranks of a communicator that serve its collectives among themselves: all of them, those of one host, or
 // one of each host. Members are numbered from 0; member 0 leads. Messages travel on the
 // communicator, on tags that it has reserved.
 #pragma once
@@ -28,6 +28,9 @@ enum class Tag : int {
   kPlaces,
   kTimes,  // and the next one: the safeguard's
   kPlan,
+  kReductionControl,
+  kReductionResult,
+  kBlocks,
   kCount
 };
 

@@ -13,6 +13,7 @@
 #include <mcast/recovery.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 
@@ -44,7 +45,7 @@ std::string objection(const std::vector<MemberRecord>& records, const Team& team
     const MemberRecord& record = records[member];
     const std::string rank = "rank " + std::to_string(team.rank_of(static_cast<int>(member)));
     if (record.status != MCAST_OK) return rank + ": " + record.reason;
-    // Small and large broadcasts have lanes of their own.
+    // Small broadcasts, large ones and reductions have lanes of their own.
     if (record.lane != first.lane) return rank + " passes another count than rank " + leader;
     if (record.fingerprint != first.fingerprint) {
       return rank + " has other parameters (" + host::parameter("*") + ") than rank " + leader +
@@ -114,8 +115,11 @@ void TeamLane::make_group(MemberRecord& record) {
     params.max_eager = max_eager_;
     // MPI must not complete a root's send while a late or disconnected rank lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
-    params.recv_depth = params.send_depth =
-        kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : kBulkDepth;
+    if (kind_ == MCAST_LANE_REDUCTION)
+      params.reduction_window = kReductionWindow;
+    else
+      params.recv_depth = params.send_depth =
+          kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : kBulkDepth;
     on_own_stack([&] {
       std::lock_guard<std::mutex> guard(transport.mutex());
       channel_ = transport.open_channel(params, arrival_, arrival_arg_, status);
@@ -209,7 +213,7 @@ void TeamLane::finish() {
   if (outcome_.status == MCAST_OK) {
     mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
     if (group() != nullptr && mcast_group_query(group(), &attr) == MCAST_OK)
-      portion_ = attr.portion;
+      portion_ = attr.portion, max_message_ = attr.max_message;
     // Without a group this member's session has failed meanwhile.
     if (channel_ == nullptr)
       CEPHEUS_RARE_SITUATION("a lane is ready at a member after its session failed");
@@ -219,6 +223,13 @@ void TeamLane::finish() {
   if (outcome_.status == MCAST_ERR_ID_IN_USE) CEPHEUS_SITUATION("a group's identifier is taken");
   const bool again = outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts;
   set_state(again ? State::kUnused : State::kFailed);
+}
+
+Cause cause_of(mcast_cause_t cause) {
+  constexpr std::array kCauses{Cause::kWork,   Cause::kWork,   Cause::kWork, Cause::kWatchdog,
+                               Cause::kDevice, Cause::kLeader, Cause::kWork};
+  static_assert(kCauses.size() == MCAST_CAUSE_STOPPED + 1);
+  return cause < kCauses.size() ? kCauses[cause] : Cause::kWork;
 }
 
 TeamLane::State TeamLane::progress() {

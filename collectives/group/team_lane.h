@@ -10,12 +10,14 @@
 
 #include <mcast/mcast.h>
 #include <mcast/query.h>
+#include <mcast/reduce.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "collectives/core/agreement.h"
 #include "collectives/group/messages.h"
 #include "collectives/group/transport.h"
 
@@ -38,6 +40,8 @@ struct LaneOutcome {
   char reason[256];
 };
 
+Cause cause_of(mcast_cause_t cause);
+
 class TeamLane {
  public:
   enum class State : std::uint8_t {
@@ -55,6 +59,8 @@ class TeamLane {
   // A unit of 64 MiB in pieces of 64 packets of 4 KiB, each way: so a member that computes stops no
   // others, and a NIC that limits its packets by itself gets all of them.
   static constexpr unsigned kBulkDepth = 256;
+  // Packets of reductions: one call's. Its results come behind its acknowledgements, as a rule.
+  static constexpr unsigned kReductionWindow = MCAST_REDUCTION_PACKETS;
   TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
       : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
   ~TeamLane() { destroy(); }
@@ -91,6 +97,8 @@ class TeamLane {
   std::string address() const;  // kReady: the group's
   // kReady: bytes of a message that the group's ways take well, alike on all members; 0: any number.
   size_t portion() const { return portion_; }
+  // kReady: bytes of the longest message, alike on all members.
+  size_t max_message() const { return max_message_; }
   uint32_t epoch() const { return outcome_.epoch; }
 
   Channel& channel() const { return *channel_; }  // kReady
@@ -137,7 +145,7 @@ class TeamLane {
   MemberRecord own_{};
   std::vector<MemberRecord> records_;  // the leader's
   LaneOutcome outcome_{};
-  size_t portion_ = 0;
+  size_t portion_ = 0, max_message_ = 0;
   Messages messages_;
 };
 

@@ -133,7 +133,9 @@ void Transport::open_carrier(Opened& opened, const mcast_context_params_t& param
 std::unique_ptr<Channel> Transport::open_channel(const mcast_group_params_t& params,
                                                  Channel::Arrival arrival, void* arg,
                                                  mcast_status_t& status) {
-  if (uct_ != nullptr) return uct_->open_channel(params, arrival, arg, status);
+  // UCX's rc_mcast has no reductions.
+  const bool is_direct = uct_ == nullptr || params.lane == MCAST_LANE_REDUCTION;
+  if (!is_direct) return uct_->open_channel(params, arrival, arg, status);
   return DirectChannel::open(context_, params, arrival, arg, status);
 }
 

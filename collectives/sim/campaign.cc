@@ -11,9 +11,13 @@ const std::vector<std::string> kRules = {
 #include "collectives/core/rules.def"
 };
 
-JobOutcome run_seed(std::uint64_t seed, const std::vector<std::string>& off) {
+JobOutcome run_seed(std::uint64_t seed) { return SimulatedJob(make_plan(seed)).run(); }
+
+JobOutcome run_broadcasts(std::uint64_t seed, const std::vector<std::string>& off) {
   const std::deque<RuleOff> rules_off(off.begin(), off.end());
-  return SimulatedJob(make_plan(seed)).run();
+  JobPlan plan = make_plan(seed);
+  plan.reduces = false;
+  return SimulatedJob(plan).run();
 }
 
 }  // namespace cepheus::coll::sim

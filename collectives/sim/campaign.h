@@ -12,7 +12,9 @@ namespace cepheus::coll::sim {
 
 extern const std::vector<std::string> kRules;
 
-// Without the rules `off`, which are some of kRules.
-JobOutcome run_seed(std::uint64_t seed, const std::vector<std::string>& off = {});
+// Half of the jobs reduce, too.
+JobOutcome run_seed(std::uint64_t seed);
+// Broadcasts alone, without the rules `off`, which are some of kRules.
+JobOutcome run_broadcasts(std::uint64_t seed, const std::vector<std::string>& off = {});
 
 }  // namespace cepheus::coll::sim

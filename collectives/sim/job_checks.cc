@@ -31,6 +31,8 @@ JobOutcome& JobOutcome::operator+=(const JobOutcome& other) {
   tree += other.tree;
   saved += other.saved;
   errors += other.errors;
+  network += other.network;
+  messages += other.messages;
   repaired += other.repaired;
   comparisons += other.comparisons;
   changes += other.changes;
@@ -44,7 +46,8 @@ void SimulatedJob::fail(const std::string& text) {
 }
 
 void SimulatedJob::check_end_of_call(Rank& rank, Code rc) {
-  const Broadcast& now = program_[rank.at];
+  const Call& now = program_[rank.at];
+  if (!now.is_broadcast()) return check_end_of_reduction(rank, rc);
   const std::string where = "rank " + std::to_string(rank.rank) + ", broadcast " +
                             std::to_string(rank.at) + " of " + count(now.bytes, "bytes") +
                             " from rank " + std::to_string(now.root);
@@ -67,6 +70,26 @@ void SimulatedJob::check_end_of_call(Rank& rank, Code rc) {
     fail("reason: " + where + " does not go by multicast, for the reason '" + why + "'");
   if (fabric_.uses(rank.memory) || mpi_.uses(rank.memory))
     fail("memory: " + where + " has ended, but its memory is in use");
+}
+
+void SimulatedJob::check_end_of_reduction(const Rank& rank, Code rc) {
+  const std::string where = "rank " + std::to_string(rank.rank) + ", call " +
+                            std::to_string(rank.at) + ", " + name(program_[rank.at].collective) +
+                            " of " + count(program_[rank.at].bytes, "bytes");
+  if (fabric_.uses(rank.memory) || mpi_.uses(rank.memory))
+    fail("memory: " + where + " has ended, but its memory is in use");
+  if (rc != Code::kDone) {
+    if (!has_died() && aborts_.empty())
+      fail("error: " + where + " ends in error " + std::to_string(static_cast<int>(rc)));
+    return;
+  }
+  if (std::ranges::any_of(ranks_, [&](const auto& each) {
+        return each->at < rank.at || (each->at == rank.at && !each->caller.is_calling());
+      }))
+    fail("begun: " + where + " ends before all ranks have begun it");
+  const Call& now = program_[rank.at];
+  if (rank.memory != fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at))
+    fail("data: " + where + " has a wrong result");
 }
 
 bool SimulatedJob::has_died() const {
@@ -98,17 +121,25 @@ void SimulatedJob::check_paths() {
       const auto broadcast = static_cast<std::size_t>(at - one->how.begin());
       if (broadcast < both)
         fail("path: ranks " + std::to_string(one->rank) + " and " + std::to_string(other->rank) +
-             " take different ways in broadcast " + std::to_string(broadcast));
+             " take different ways in call " + std::to_string(broadcast));
     }
+    const auto fits = [&](const Call& call) {
+      return call.bytes * static_cast<std::size_t>(plan_.ranks) <= fabric_.reduction_bytes;
+    };
     if (plan_.is_healthy() && !plan_.has_safeguard &&
-        one->how.find_first_not_of('m') != std::string::npos)
+        one->how.find_first_not_of("mnx") != std::string::npos)
       fail("failover: nothing has failed, but multicast did not serve");
+    for (std::size_t i = 0; plan_.is_healthy() && i < one->how.size(); ++i)
+      if (one->how[i] == 'x' && fits(program_[i]))
+        fail("failover: nothing has failed, but the network did not reduce");
   }
 }
 
 void SimulatedJob::check_aborts() {
   // Unsent data of a dead rank is lost, too.
-  const bool has_lost = !fabric_.lost().empty() || has_died();
+  // A result that is on its way to a disconnected rank counts as lost after two answers.
+  const bool has_lost =
+      !fabric_.lost().empty() || has_died() || (plan_.reduces && fabric_.had_disconnected());
   const auto lost = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)] - lost_before_;
   if (lost > 0 && !has_lost) fail("failover: data is called lost, but none is");
   if (!aborts_.empty() && plan_.is_healthy())
@@ -145,6 +176,8 @@ void SimulatedJob::count_ways() {
     outcome_.multicast += of('m');
     outcome_.tree += of('t');
     outcome_.saved += of('s');
+    outcome_.network += of('n');
+    outcome_.messages += of('x');
     outcome_.errors += rank->errors;
   }
   outcome_.comparisons = ranks_.front()->caller.comparisons();

@@ -28,7 +28,9 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.seed = seed;
   // Of a stream of its own, so that other parts of a seed's plan stay as they are.
   const auto makes = rnic::nic_profiles();
-  plan.nic = &makes[std::mt19937_64(~seed)() % makes.size()];
+  std::mt19937_64 of_its_own(~seed);
+  plan.nic = &makes[of_its_own() % makes.size()];
+  plan.reduces = of_its_own() % 2 == 0;
   plan.fault = static_cast<Fault>(pick(static_cast<std::size_t>(Fault::kCount)));
   if (pick(3) == 0) {
     plan.ranks_per_host = 2;
@@ -63,8 +65,8 @@ JobPlan make_plan(std::uint64_t seed) {
 
 std::string to_text(const JobPlan& plan) {
   std::string text = std::to_string(plan.ranks) + " ranks, " + std::to_string(plan.ranks_per_host) +
-                     " a host, " + std::to_string(plan.steps) + " broadcasts, fault " +
-                     name(plan.fault);
+                     " a host, " + std::to_string(plan.steps) + " calls, fault " + name(plan.fault);
+  if (plan.reduces) text += ", reductions";
   if (plan.event) text += " at event " + std::to_string(*plan.event);
   if (plan.set_up) text += " after set-up " + std::to_string(*plan.set_up);
   if (plan.more_faults > 0) text += ", " + std::to_string(plan.more_faults) + " more";

@@ -1,4 +1,4 @@
-// broadcast-sim: jobs that broadcast while their fabric fails, by seeds.
+// broadcast-sim: jobs that broadcast and reduce while their fabric fails, by seeds.
 #include <cstdlib>
 #include <iostream>
 
@@ -13,14 +13,15 @@ JobOutcome run_one(std::uint64_t seed, const std::vector<std::string>& off, bool
     setenv("CEPHEUS_VERBOSE", "2", 1);
     std::cout << to_text(make_plan(seed)) << std::endl;
   }
-  return run_seed(seed, off);
+  return off.empty() ? run_seed(seed) : run_broadcasts(seed, off);
 }
 
 std::string summary(const JobOutcome& sum) {
   const auto n = [](std::uint64_t value, const char* what) { return std::to_string(value) + what; };
-  return n(sum.events, " events\nbroadcasts: ") + n(sum.multicast, " multicast, ") +
+  return n(sum.events, " events\ncalls: ") + n(sum.multicast, " multicast, ") +
          n(sum.tree, " down trees, ") + n(sum.saved, " by the saved function, ") +
-         n(sum.errors, " in an error; ") + n(sum.repaired, " units repaired\njobs: ") +
+         n(sum.errors, " in an error; ") + n(sum.repaired, " units repaired\nreductions: ") +
+         n(sum.network, " in the network, ") + n(sum.messages, " by messages\njobs: ") +
          n(sum.returns, " with multicast again, ") + n(sum.aborts, " aborted\nsafeguard: ") +
          n(sum.comparisons, " comparisons, ") + n(sum.changes, " of them changed the way");
 }
@@ -31,8 +32,11 @@ std::string summary(const JobOutcome& sum) {
 int main(int argc, char** argv) {
   using namespace cepheus::coll::sim;
   return cepheus::sim::SeedProgram<JobOutcome>{
-      "broadcast-sim", "Simulate jobs that broadcast while their fabric fails, one run per seed.",
-      kRules,          1,
-      run_one,         summary}
+      "broadcast-sim",
+      "Simulate jobs that broadcast and reduce while their fabric fails, one run per seed.",
+      kRules,
+      1,
+      run_one,
+      summary}
       .start(argc, argv);
 }

@@ -17,6 +17,8 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   EXPECT_GT(result.sum.multicast, 20 * result.seeds);
   EXPECT_GT(result.sum.tree, result.seeds / 10);
   EXPECT_GT(result.sum.saved, result.seeds);
+  EXPECT_GT(result.sum.network, 4 * result.seeds);
+  EXPECT_GT(result.sum.messages, result.seeds);
   EXPECT_GT(result.sum.repaired, result.seeds / 10);
   EXPECT_GT(result.sum.errors, result.seeds / 100);
   EXPECT_GT(result.sum.returns, result.seeds / 20);
@@ -27,7 +29,7 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
 
 // It has two units. The root's messages to the dead rank failed in the first one.
 TEST(SimulatedJob, ARootThatLosesAChildSendsTheOthersAllUnits) {
-  const auto outcome = run_seed(20783005494);
+  const auto outcome = run_broadcasts(20783005494);
   EXPECT_FALSE(outcome.failure.has_value()) << *outcome.failure;
 }
 
@@ -44,8 +46,8 @@ std::uint64_t seed_near(const std::string& rule) {
 TEST_P(FailoverRule, SwitchedOffFailsASeed) {
   expect_a_seed_fails(
       seed_near(GetParam()), 20'000,
-      [](std::uint64_t seed) { return run_seed(seed, {GetParam()}); },
-      [](std::uint64_t seed) { return run_seed(seed); });
+      [](std::uint64_t seed) { return run_broadcasts(seed, {GetParam()}); },
+      [](std::uint64_t seed) { return run_broadcasts(seed); });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FailoverRule, testing::ValuesIn(kRules),

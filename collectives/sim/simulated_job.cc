@@ -1,4 +1,4 @@
-// Each event is one of four at random: deliver a message, deliver a NIC's packet, end a
+// Each event is one of four at random: deliver a message, move a NIC's packet, end a
 // registration, let a rank go on. Virtual time grows by 1 ms an event. If nothing moves for long,
 // time jumps and watchdogs fire.
 //
@@ -49,6 +49,7 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
     program_.push_back({pick(plan.ranks), plan.has_safeguard ? one_of(kFewSizes) : bytes,
                         blocking == 0 || (blocking == 1 && pick(2) == 0)});
   }
+  if (plan.reduces) add_reductions();
   // The second half repeats the first, so it needs no more memory.
   if (plan.is_healthy()) {
     for (std::size_t i = 0; i < plan.steps; ++i) program_.push_back(program_[i]);
@@ -200,6 +201,11 @@ bool SimulatedJob::act() {
     }
     case 1: {
       const auto ends = fabric_.deliverable();
+      const auto moves = plan_.reduces ? fabric_.moves() : std::vector<fake::Fabric::Move>();
+      if (!moves.empty() && (ends.empty() || pick(2) == 0)) {
+        fabric_.move(one_of(moves));
+        return true;
+      }
       if (ends.empty()) return false;
       fabric_.deliver(one_of(ends));
       return true;
@@ -222,7 +228,7 @@ bool SimulatedJob::is_late(std::size_t message) {
   if (mpi_.receiver(message) != slow_link_.second) return false;
   const int tag = mpi_.tag(message);
   const bool is_slow = plan_.has_slow_link && mpi_.sender(message) == slow_link_.first &&
-                       tag == team.tag(Tag::kControl);
+                       (tag == team.tag(Tag::kControl) || tag == team.tag(Tag::kReductionControl));
   const bool is_unheard = plan_.has_slow_set_up && tag == team.tag(Tag::kOutcome);
   return (is_slow || is_unheard) && pick(100) != 0;
 }
@@ -267,10 +273,29 @@ bool SimulatedJob::step(Rank& rank) {
 }
 
 void SimulatedJob::begin(Rank& rank) {
-  const Broadcast& now = program_[rank.at];
+  const Call& now = program_[rank.at];
+  if (!now.is_broadcast()) return begin_reduction(rank, now);
   rank.memory.assign(now.bytes, std::byte{0xEE});
   if (now.root == rank.rank) fill(rank);
   rank.caller.begin(rank.memory, now.root, now.blocking, plan_.has_gaps && pick(3) == 0);
+}
+
+// Of a generator of its own, so that other parts of a seed's job stay as they are.
+void SimulatedJob::add_reductions() {
+  std::mt19937_64 random(plan_.seed ^ 0x5EED);
+  constexpr coll::Collective kKinds[] = {coll::Collective::kBarrier, coll::Collective::kAllreduce,
+                                         coll::Collective::kReduce, coll::Collective::kAllgather};
+  for (Call& each : program_) {
+    if (random() % 2 == 0) continue;
+    each.collective = kKinds[random() % std::size(kKinds)];
+    const std::size_t most = random() % 8 == 0 ? 120 : 40;  // some are too long for the group
+    each.bytes = each.collective == coll::Collective::kBarrier ? 0 : 1 + random() % most;
+  }
+}
+
+void SimulatedJob::begin_reduction(Rank& rank, const Call& call) {
+  rank.memory = fake::memory_before(call.shape(), plan_.ranks, rank.rank, rank.at);
+  rank.caller.begin(call.shape(), rank.memory);
 }
 
 std::optional<std::size_t> SimulatedJob::first_wrong_byte(const Rank& rank) const {
@@ -301,7 +326,12 @@ bool SimulatedJob::serve_saved(Rank& rank) {
 
 void SimulatedJob::end(Rank& rank, Code rc) {
   const Route route = rank.is_saved ? Route::kSaved : rank.caller.route();
-  rank.how += route == Route::kSaved ? 's' : route == Route::kTree ? 't' : 'm';
+  const bool is_reduced = !program_[rank.at].is_broadcast();
+  rank.how += route == Route::kSaved      ? 's'
+              : route == Route::kTree     ? 't'
+              : route == Route::kMessages ? 'x'
+              : is_reduced                ? 'n'
+                                          : 'm';
   check_end_of_call(rank, rc);
   // The program uses its memory for something else.
   std::fill(rank.memory.begin(), rank.memory.end(), std::byte{0xDD});

@@ -1,15 +1,17 @@
 // The collectives of all ranks of a job, over the fakes of MPI and of a fabric, in random order on
 // virtual time. Watched rules:
 //
-//   data       a rank with success has every byte, of each broadcast in its order
+//   data       a rank with success has every byte, of each broadcast in its order, and each result
+//   begun      a reduction ends without an error only once all ranks have begun it
 //   error      an error has a cause: the fabric lost that unit, or a process died
-//   path       all ranks take the same path in each broadcast
+//   path       all ranks take the same path in each call
 //   liveness   every call ends
 //   memory     nothing uses the program's memory once its call has ended
 //   life       nobody uses what was destroyed
 //   residue    no group, no receive and no data is left behind at the end
-//   failover   multicast serves every broadcast of a job without a fault and without a safeguard
-//   allocation a broadcast allocates nothing once its like has been served
+//   failover   multicast serves every broadcast of a job without a fault and without a safeguard, and
+//              the network every reduction that fits
+//   allocation a call allocates nothing once its like has been served
 #pragma once
 
 #include <memory>
@@ -31,7 +33,8 @@ namespace cepheus::coll::sim {
 struct JobOutcome {
   std::optional<std::string> failure;  // "data: rank 2 ..."
   std::uint64_t events = 0;
-  std::uint64_t multicast = 0, tree = 0, saved = 0, errors = 0;  // broadcasts of all ranks
+  std::uint64_t multicast = 0, tree = 0, saved = 0, errors = 0;  // calls of all ranks
+  std::uint64_t network = 0, messages = 0;                       // reductions of all ranks
   std::uint64_t repaired = 0;                                    // units, point to point
   std::uint64_t comparisons = 0, changes = 0;  // of the safeguard; of the way that it has chosen
   std::uint64_t returns = 0;                   // jobs in which multicast served again
@@ -48,23 +51,27 @@ class SimulatedJob {
   JobOutcome run();
 
  private:
-  struct Broadcast {
+  struct Call {
     int root;
-    std::size_t bytes;
+    std::size_t bytes;  // of a reduction: of a rank's contribution
     bool blocking;
+    coll::Collective collective = coll::Collective::kBcast;
+
+    bool is_broadcast() const { return collective == coll::Collective::kBcast; }
+    ReductionShape shape() const { return {collective, bytes, root}; }
   };
   struct Rank {
     Rank(int r, fake::Mpi& mpi, int ranks_per_host)
         : rank(r), caller(mpi.communicator(r), ranks_per_host) {}
     int rank;
     fake::Caller caller;
-    std::size_t at = 0;      // broadcast
+    std::size_t at = 0;      // call
     bool is_saved = false;   // waits in the saved function
     bool nic_waits = false;  // its last look left the NIC out
     bool is_dead = false;
     bool is_closed = false;
     std::vector<std::byte> memory;
-    std::string how;  // by broadcast: m multicast, t tree, s saved function
+    std::string how;  // by call: m multicast, t tree, s saved function, n network, x messages
     std::size_t errors = 0;
   };
 
@@ -87,6 +94,8 @@ class SimulatedJob {
   bool step(Rank& rank);
   void begin(Rank& rank);
   void fill(Rank& rank) const;
+  void add_reductions();
+  void begin_reduction(Rank& rank, const Call& call);
   bool serve_saved(Rank& rank);
   void end(Rank& rank, Code rc);
   bool close(Rank& rank);
@@ -95,6 +104,7 @@ class SimulatedJob {
   void fail(const std::string& text);
   std::optional<std::size_t> first_wrong_byte(const Rank& rank) const;
   void check_end_of_call(Rank& rank, Code rc);
+  void check_end_of_reduction(const Rank& rank, Code rc);
   void check_end_of_job();
   void check_paths();
   void check_aborts();
@@ -107,7 +117,7 @@ class SimulatedJob {
 
   const JobPlan plan_;
   std::mt19937_64 random_;
-  std::vector<Broadcast> program_;
+  std::vector<Call> program_;
   Fault fault_;
   std::size_t fault_step_ = 0;
   int more_faults_;

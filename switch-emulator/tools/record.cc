@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -44,10 +45,17 @@ constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many polls
 
 std::int64_t now_ns() { return wire::monotonic_now().time_since_epoch().count(); }
 
-constexpr std::string_view kNonBlocking = "ibcast: ";
+// The MPI function of a path: "MPI_Iallreduce" of "iallreduce: network", MPI_Bcast of "eager lane".
+std::string function_of(const std::string& path) {
+  const auto end = path.find(": ");
+  if (end == std::string::npos) return "MPI_Bcast";
+  std::string name = "MPI_" + path.substr(0, end);
+  name[4] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[4])));
+  return name;
+}
 
 bool is_multicast(const std::string& path) {
-  return path.ends_with(" lane") || path.ends_with("hosts");
+  return path.ends_with(" lane") || path.ends_with("hosts") || path.ends_with("network");
 }
 
 // Collective calls of this user's programs as tracks of a recording: one for each rank of each
@@ -170,10 +178,11 @@ void CallTracks::add(Program& program, const reports::CallRingReader::Call& call
       {"path", path},
       {"reason", reports::get_text(call.text.reason)}};
   ++calls_;
-  if (path.starts_with(kNonBlocking)) {
-    file_.span({track, call.begin_ns}, call.end_ns, "MPI_Ibcast", args);
+  const std::string function = function_of(path);
+  if (function.starts_with("MPI_I")) {
+    file_.span({track, call.begin_ns}, call.end_ns, function, args);
   } else {
-    file_.slice({track, call.begin_ns}, call.end_ns - call.begin_ns, "MPI_Bcast", args);
+    file_.slice({track, call.begin_ns}, call.end_ns - call.begin_ns, function, args);
   }
   std::string& before = program.last_path[track];
   if (is_multicast(before) && !is_multicast(path)) {

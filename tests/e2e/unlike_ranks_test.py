@@ -16,6 +16,7 @@ UNLIKE = {
     "coll=^cepheus": "not loaded",
     "coll_cepheus_mode=off": "coll_cepheus_mode is try",
     "coll_cepheus_set_up_after=5": "coll_cepheus_set_up_after is 0",
+    "coll_cepheus_collectives=bcast": "coll_cepheus_collectives is bcast,barrier,allreduce,reduce,allgather",
     "coll_cepheus_min_members=9": "coll_cepheus_min_members is 2",
     "coll_cepheus_priority=10": "coll_cepheus_priority is 95",
     "coll_cepheus_safeguard_samples=3": "coll_cepheus_safeguard_samples is 0",

@@ -1,0 +1,310 @@
+// progress() asks the agreement for the way of the gather under way, and look_after() tells it what
+// has happened: messages, this member's end of the group, results from a holder. act() carries its
+// output out.
+//
+// A group is set up by all members at one call. A gather too long for its packets takes part as one
+// without bytes, so that members still count alike, and then goes another way.
+#include "collectives/group/reduction_session.h"
+
+#include <cstring>
+#include <utility>
+
+#include "collectives/core/counters.h"
+#include "collectives/group/clock.h"
+#include "wire/situation.h"
+
+namespace cepheus::coll {
+
+using GatherPath = RootlessAgreement::Path;
+using GroupStage = RootlessAgreement::Stage;
+using RootlessKind = RootlessMessage::Kind;
+
+ReductionSession::ReductionSession(const Team& team, std::function<void()> called)
+    : team_(team),
+      link_(team,
+            [this, called = std::move(called)] {
+              has_message_ = true;
+              called();
+            }),
+      agreement_(team.self(), team.size(), 1),
+      since_(Clock::now()) {}
+
+// --- Gathers.
+
+void ReductionSession::begin(const Block& block, std::size_t total) {
+  block_ = block;
+  total_ = total;
+  call_ = agreement_.start();
+}
+
+Code ReductionSession::progress() {
+  look_after();
+  Code rc = Code::kDone;
+  while (agreement_.path(call_) == GatherPath::kSetUp && rc == Code::kDone) rc = set_up();
+  if (rc != Code::kDone) return rc;
+  switch (agreement_.path(call_)) {
+    case GatherPath::kNetwork:
+      contribute();
+      return Code::kPending;
+    case GatherPath::kSetUp:
+    case GatherPath::kWait:
+      return Code::kPending;
+    case GatherPath::kDone:
+      reason_ = fits() ? "the network" : "its data is too long for the group's path MTU";
+      return fits() ? Code::kDone : Code::kNotServed;
+    case GatherPath::kSaved:
+      reason_ = why_not_;
+      return Code::kNotServed;
+    case GatherPath::kError:
+      break;
+  }
+  return Code::kFailed;
+}
+
+bool ReductionSession::has_given_up() const { return agreement_.path(call_) == GatherPath::kError; }
+
+void ReductionSession::lose(int member) {
+  agreement_.lose(member, out_);
+  act();
+}
+
+std::byte* ReductionSession::prepare_result(std::uint64_t unit) {
+  last_slot_ = slot(unit);
+  std::vector<std::byte>& result = results_[last_slot_];
+  result.resize(sizeof(Header) + unit_bytes());
+  const Header header{agreement_.generation(), unit};
+  std::memcpy(result.data(), &header, sizeof header);
+  return result.data() + sizeof header;
+}
+
+void ReductionSession::contribute() {
+  const std::uint64_t unit = agreement_.units();
+  if (contributed_ > unit || !group_->is_idle()) return;
+  group_->start(block_, prepare_result(unit), unit_bytes());
+  if (!group_->is_idle()) ++contributed_;
+}
+
+// --- Groups.
+
+Code ReductionSession::set_up() {
+  if (const Code rc = link_.open(); rc != Code::kDone) return rc;
+  // Another member still copies results of the last group from this one.
+  if (!agreement_.is_finished()) return Code::kPending;
+  if (group_ == nullptr) {
+    group_ = std::make_unique<ReductionGroup>(team_, was_refused_ || agreement_.generation() > 0);
+    group_->lane().set_retry_after(retry_after(backoff_));
+  }
+  switch (group_->lane().progress()) {
+    case TeamLane::State::kReady:
+      renew();
+      return Code::kDone;
+    case TeamLane::State::kFailed:
+      refuse(group_->lane());
+      return Code::kDone;
+    default:
+      return Code::kPending;
+  }
+}
+
+void ReductionSession::renew() {
+  const TeamLane& lane = group_->lane();
+  most_bytes_ = lane.max_message();
+  contributed_ = 0;
+  has_groups_ = true;
+  was_refused_ = false;
+  since_ = Clock::now();
+  since_call_ = call_;
+  backoff_.began(since_.time_since_epoch());
+  counters().add(Counters::Which::kGroups);
+  if (team_.is_leader())
+    host::log(1, "cepheus: %s: reductions in the network on group %s epoch %u",
+              team_.name().c_str(), lane.address().c_str(), lane.epoch());
+  agreement_.renew(call_, out_);
+  act();
+}
+
+void ReductionSession::refuse(const TeamLane& lane) {
+  const auto now = Clock::now();
+  backoff_.ended(now.time_since_epoch());
+  since_ = now;
+  since_call_ = call_;
+  why_not_ = lane.reason();
+  if (team_.is_leader())
+    host::log(was_refused_ ? 2 : 1, "cepheus: %s: reductions by messages between ranks: %s",
+              team_.name().c_str(), lane.reason());
+  was_refused_ = true;
+  const std::uint64_t after = lane.retry_after();
+  agreement_.refuse(after == TeamLane::kNever ? TeamLane::kNever : call_ + after);
+  group_.reset();
+}
+
+std::uint64_t ReductionSession::retry_after(Backoff backoff) const {
+  const auto now = Clock::now();
+  backoff.ended(now.time_since_epoch());
+  return Backoff::units_for(backoff.interval(), call_ - since_call_, now - since_);
+}
+
+void ReductionSession::stop_group() {
+  agreement_.set_retry_after(retry_after(backoff_));
+  backoff_.ended(Clock::now().time_since_epoch());
+  why_not_ = agreement_.reason();
+  counters().add_fallback(agreement_.cause());
+  if (team_.is_leader())
+    host::log(1, "cepheus: %s: the group of its reductions failed (%s): %s", team_.name().c_str(),
+              name(agreement_.cause()), why_not_.c_str());
+  group_->stop(why_not_);
+}
+
+void ReductionSession::take_results() {
+  if (group_->take_result()) agreement_.take_result(true, out_);
+}
+
+void ReductionSession::look_at_group() {
+  if (agreement_.stage() != GroupStage::kWhole && agreement_.stage() != GroupStage::kStopping)
+    return;
+  take_results();
+  Cause cause{};
+  std::string reason;
+  if (agreement_.stage() == GroupStage::kWhole && group_->has_failed(cause, reason))
+    agreement_.fail(cause, reason, out_);
+  act();
+  if (agreement_.stage() != GroupStage::kStopping || !group_->is_drained()) return;
+  take_results();  // between the two looks
+  group_.reset();
+  agreement_.drained(out_);
+  act();
+}
+
+// --- Messages.
+
+void ReductionSession::look_after() {
+  if (end_ == End::kReleased) return;
+  if (!link_.is_open() && (!has_groups_ || link_.open() != Code::kDone)) return;
+  take_served();
+  look_at_group();
+  if (has_message_.exchange(false)) receive();
+  copy();
+  agreement_.watch(Clock::now(), out_);
+  act();
+}
+
+void ReductionSession::receive() {
+  int from = 0;
+  RootlessMessage message{};
+  while (link_.receive(from, message)) {
+    if (take_end(message)) continue;
+    // The NIC may have the result, too, and this member has not looked since.
+    if (message.kind == RootlessKind::kHas) {
+      (void)Transport::instance().progress();
+      look_at_group();
+    }
+    agreement_.receive(from, message, out_);
+    act();
+  }
+}
+
+// The holder's result of the gather under way.
+void ReductionSession::copy() {
+  if (agreement_.stage() != GroupStage::kCopying) return;
+  const std::uint64_t unit = agreement_.units();
+  if (!is_copying_) {
+    std::byte* const result = prepare_result(unit) - sizeof(Header);
+    const Code rc = copies_.receive(result, sizeof(Header) + unit_bytes(), agreement_.holder(),
+                                    Tag::kReductionResult, team_);
+    if (rc != Code::kDone) return lose(agreement_.holder());
+    is_copying_ = true;
+  }
+  Code error = Code::kDone;
+  if (!copies_.test(error)) return;
+  is_copying_ = false;
+  Header header{};
+  std::memcpy(&header, results_[slot(unit)].data(), sizeof header);
+  const bool is_it = header.generation == agreement_.generation() && header.unit == unit;
+  if (error != Code::kDone || !is_it) return lose(agreement_.holder());
+  counters().add(Counters::Which::kRepaired);
+  agreement_.take_result(true, out_);
+  act();
+}
+
+void ReductionSession::act() {
+  while (out_.stops || out_.releases || !out_.sends.empty() || !out_.serves.empty()) {
+    const RootlessOutput out = std::exchange(out_, {});
+    if (out.stops) stop_group();
+    for (const auto& each : out.sends) {
+      if (link_.send(each.to, each.message) == Code::kDone) continue;
+      CEPHEUS_RARE_SITUATION("a message about a group of reductions can't be sent");
+      agreement_.lose(each.to, out_);
+    }
+    for (const auto& each : out.serves) serve(each);
+  }
+}
+
+// From the kept result itself.
+void ReductionSession::serve(const RootlessOutput::Serve& serve) {
+  ++serving_;
+  for (std::uint64_t unit = serve.first; unit < serve.end; ++unit) {
+    const std::vector<std::byte>& result = results_[slot(unit)];
+    counters().add(Counters::Which::kServed);
+    (void)serves_.send(result.data(), result.size(), serve.to, Tag::kReductionResult, team_);
+  }
+}
+
+void ReductionSession::take_served() {
+  Code error = Code::kDone;
+  if (serving_ == 0 || !serves_.test(error)) return;
+  for (; serving_ > 0; --serving_) agreement_.served(out_);
+}
+
+// --- The end.
+
+bool ReductionSession::take_end(const RootlessMessage& message) {
+  if (message.kind == RootlessKind::kClosed) ++closed_;
+  if (message.kind == RootlessKind::kRelease) is_released_ = true;
+  if (message.kind == RootlessKind::kReleased) ++gone_;
+  return message.kind == RootlessKind::kClosed || message.kind == RootlessKind::kRelease ||
+         message.kind == RootlessKind::kReleased;
+}
+
+void ReductionSession::send_end(int to, RootlessKind kind) {
+  RootlessMessage message{};
+  message.kind = kind;
+  (void)link_.send(to, message);
+}
+
+// Messages between two members stay in order. So once member 0 has let all go, no failure is under
+// way, and behind RELEASED there is no message of that member.
+void ReductionSession::end_with_all() {
+  const int others = team_.size() - 1;
+  if (!team_.is_leader()) {
+    if (end_ == End::kOpen) {
+      send_end(Team::kLeader, RootlessKind::kClosed);
+      end_ = End::kClosed;
+    }
+    if (!is_released_) return;
+    send_end(Team::kLeader, RootlessKind::kReleased);
+    end_ = End::kReleased;
+    return;
+  }
+  if (end_ == End::kOpen && closed_ == others) {
+    for (int member = 1; member <= others; ++member) send_end(member, RootlessKind::kRelease);
+    end_ = End::kClosed;
+  }
+  if (end_ == End::kClosed && gone_ == others) end_ = End::kReleased;
+}
+
+bool ReductionSession::tear_down() {
+  if (!has_groups()) return true;  // on all members: none waits for another
+  agreement_.close();
+  look_after();
+  if (end_ != End::kReleased && agreement_.is_finished() && serving_ == 0) end_with_all();
+  if (end_ == End::kReleased) group_.reset();
+  return end_ == End::kReleased;
+}
+
+void ReductionSession::detach() {
+  copies_.forget();
+  serves_.forget();
+  link_.close();
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,122 @@
+// A team's gathers in the network: its group, the next group after a failure, and the members' agreement
+// about both (core/rootless_agreement.h). It does all I/O for the agreement.
+//
+// One gather has its turn at a time. So a unit of the agreement is one whole gather, and no member
+// lacks more than the last one: two results are kept, the last one and that of the gather under way.
+//
+// All calls are under the communicator's guard and never block.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/core/backoff.h"
+#include "collectives/core/rootless_agreement.h"
+#include "collectives/group/control_link.h"
+#include "collectives/group/reduction_group.h"
+
+namespace cepheus::coll {
+
+class ReductionSession {
+ public:
+  // `called` runs when another member may need something of this one: look_after() soon. It runs
+  // inside the host's progress.
+  ReductionSession(const Team& team, std::function<void()> called);
+
+  // --- One gather after the other, in the same order on all members.
+  // `total`: bytes of the result, the same on all members. The block stays until the gather is over.
+  void begin(const Block& block, std::size_t total);
+  // Code::kDone: in the network, and result() has it. Code::kNotServed: not there, on all members
+  // alike, for reason(). Code::kPending: call again. Else an error: a member can't be reached.
+  Code progress();
+  const std::byte* result() const { return results_[last_slot_].data() + sizeof(Header); }
+  const std::string& reason() const { return reason_; }
+  // A gather that is served by messages instead can't end any more: a member has given up.
+  bool has_given_up() const;
+  // This member's messages to `member`, or from it, fail.
+  void lose(int member);
+
+  // --- Beside them. Background work: others may need this member's results.
+  void look_after();
+  // The group has failed, and look_after() is needed soon again.
+  bool is_draining() const { return agreement_.stage() == RootlessAgreement::Stage::kStopping; }
+  // A group was set up: all members agree on that, so they end together. Any thread.
+  bool has_groups() const { return has_groups_.load(); }
+  // No gather follows. True when no member needs this one any more, it has all their messages, and
+  // its group is destroyed; at once without groups.
+  bool tear_down();
+  void detach();  // local: cancels receives on the communicator
+
+ private:
+  // In front of each kept result, which may travel to another member.
+  struct Header {
+    std::uint64_t generation, unit;
+  };
+  // The end of the communicator. Each member reports to member 0 that it is closed; member 0 lets all
+  // go; each confirms that behind all its other messages.
+  enum class End : std::uint8_t { kOpen, kClosed, kReleased };
+
+  std::size_t slot(std::uint64_t unit) const { return unit % results_.size(); }
+  // Bytes of this gather in the group: none if it is too long for the group's packets.
+  std::size_t unit_bytes() const { return fits() ? total_ : 0; }
+  bool fits() const { return total_ <= most_bytes_; }
+  std::byte* prepare_result(std::uint64_t unit);
+  Code set_up();
+  void renew();
+  void refuse(const TeamLane& lane);
+  void contribute();
+  std::uint64_t retry_after(Backoff backoff) const;
+
+  void receive();
+  bool take_end(const RootlessMessage& message);
+  void look_at_group();
+  void take_results();
+  void copy();
+  void act();
+  void stop_group();
+  void serve(const RootlessOutput::Serve& serve);
+  void take_served();
+  void end_with_all();
+  void send_end(int to, RootlessMessage::Kind kind);
+
+  const Team& team_;
+  std::atomic<bool> has_message_{true};
+  RootlessLink link_;
+  RootlessAgreement agreement_;
+  RootlessOutput out_;
+  std::unique_ptr<ReductionGroup> group_;
+  std::size_t most_bytes_ = 0;  // of the group's results, or the last group's
+
+  Block block_{};
+  std::size_t total_ = 0;
+  std::uint64_t call_ = 0;
+  std::uint64_t contributed_ = 0;  // units of this group
+  std::array<std::vector<std::byte>, 2> results_;
+  std::size_t last_slot_ = 0;
+  std::string reason_;   // of the gather
+  std::string why_not_;  // the network does not serve
+
+  Messages copies_;
+  bool is_copying_ = false;
+  Messages serves_;
+  int serving_ = 0;
+
+  Backoff backoff_;
+  std::chrono::steady_clock::time_point since_;  // of the rate of calls
+  std::uint64_t since_call_ = 0;
+  bool was_refused_ = false;
+
+  std::atomic<bool> has_groups_{false};  // once true, for ever
+  End end_ = End::kOpen;
+  bool is_released_ = false;
+  int closed_ = 0, gone_ = 0;  // members, as member 0 knows
+};
+
+}  // namespace cepheus::coll

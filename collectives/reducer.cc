@@ -1,0 +1,226 @@
+// run() takes one step; each goes on as far as messages allow. The blocks lie in message_ from the
+// first step to the last, where each rank has its place. A leader that fails across tells its host so:
+// the outcome is in front of the blocks.
+//
+// Memory: the blocks, a copy of them that the operation may overwrite, and a message each way.
+#include "collectives/reducer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "collectives/core/tree.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr std::size_t kAligned = alignof(std::max_align_t);
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
+
+}  // namespace
+
+Seats Seats::flat(const Team& all) {
+  Seats seats{all, all.part({all.self()}), static_cast<std::size_t>(all.self()), {}, {}};
+  for (int rank = 0; rank <= all.size(); ++rank) seats.first.push_back(rank);
+  return seats;
+}
+
+Reducer::Reducer(Seats seats, ReductionSession* session)
+    : seats_(std::move(seats)), session_(session) {}
+
+std::size_t Reducer::own_place() const {
+  return static_cast<std::size_t>(seats_.first[seats_.own_host] + seats_.inside.self());
+}
+
+void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::string_view why) {
+  shape_ = shape;
+  data_ = &data;
+  bytes_ = std::max<std::size_t>(shape.block, 1);
+  message_.resize(sizeof(Outcome) + seats_.ranks() * bytes_);
+  step_ = Step::kCollect;
+  has_begun_ = is_exchanged_ = is_passed_on_ = false;
+  reason_ = !why.empty() ? why : "among one rank of each host";
+  messages_.forget();
+  sends_.forget();
+  if (own_failure_ == Code::kDone && shape.block > 0)
+    own_failure_ = data.contribution.pack(0, block(own_place()), bytes_);
+}
+
+Route Reducer::route() const {
+  if (is_exchanged_) return Route::kMessages;
+  return seats_.rank_of.empty() ? Route::kNetwork : Route::kHosts;
+}
+
+Code Reducer::collect() {
+  if (seats_.inside.size() == 1) return Code::kDone;
+  Code rc = Code::kDone;
+  if (!std::exchange(has_begun_, true)) {
+    const std::size_t place = own_place();
+    if (!leads())
+      rc = messages_.send(block(place), bytes_, Team::kLeader, Tag::kBlocks, seats_.inside);
+    for (int member = 1; leads() && member < seats_.inside.size() && rc == Code::kDone; ++member)
+      rc = messages_.receive(block(place + static_cast<std::size_t>(member)), bytes_, member,
+                             Tag::kBlocks, seats_.inside);
+    if (rc != Code::kDone) return rc;
+  }
+  return messages_.test(rc) ? rc : Code::kPending;
+}
+
+Code Reducer::exchange() {
+  if (!std::exchange(is_exchanged_, true)) {
+    host_bytes_.clear();
+    for (std::size_t host = 0; host + 1 < seats_.first.size(); ++host)
+      host_bytes_.push_back(static_cast<std::size_t>(seats_.first[host + 1] - seats_.first[host]) *
+                            bytes_);
+    exchange_.begin(seats_.leaders, host_bytes_,
+                    block(static_cast<std::size_t>(seats_.first[seats_.own_host])));
+  }
+  const bool is_ended = session_ != nullptr && session_->has_given_up();
+  const Code rc = is_ended ? Code::kFailed : exchange_.progress();
+  if (rc == Code::kPending) return rc;
+  if (rc == Code::kDone) exchange_.copy_to(blocks());
+  const bool is_lost = rc != Code::kDone && rc != Code::kTruncated && !is_ended;
+  if (is_lost && session_ != nullptr) session_->lose(exchange_.failed_member());
+  exchange_.finish();
+  return rc;
+}
+
+Code Reducer::across() {
+  if (!leads()) return Code::kDone;
+  if (session_ == nullptr || is_exchanged_) return exchange();
+  const std::size_t total = seats_.ranks() * shape_.block;
+  const auto first = static_cast<std::size_t>(seats_.first[seats_.own_host]);
+  if (!std::exchange(has_begun_, true))
+    session_->begin({block(first), static_cast<std::size_t>(seats_.inside.size()) * shape_.block,
+                     first * shape_.block},
+                    total);
+  const Code rc = session_->progress();
+  if (rc == Code::kPending) return rc;
+  reason_ = session_->reason();
+  if (rc == Code::kNotServed) return exchange();
+  if (rc == Code::kDone && total > 0) std::memcpy(blocks(), session_->result(), total);
+  return rc;
+}
+
+// The outcome, and the blocks, from the leader down.
+Code Reducer::spread() {
+  const Team& team = seats_.inside;
+  if (team.size() == 1) return Code::kDone;
+  const Tree tree{{team.self(), team.size(), Team::kLeader}};
+  Code rc = Code::kDone;
+  if (!std::exchange(has_begun_, true) && !leads())
+    rc = messages_.receive(message_.data(), message_.size(), tree.parent(), Tag::kBlocks, team);
+  if (rc == Code::kDone && !messages_.test(rc)) return Code::kPending;
+  if (rc != Code::kDone) return rc;
+  if (!std::exchange(is_passed_on_, true))
+    tree.children([&](int child) {
+      const Code sent = sends_.send(message_.data(), message_.size(), child, Tag::kBlocks, team);
+      if (rc == Code::kDone) rc = sent;
+    });
+  if (rc == Code::kDone && !sends_.test(rc)) return Code::kPending;
+  return rc;
+}
+
+// --- The local reduction.
+
+Code Reducer::write_gathered() {
+  if (seats_.rank_of.empty()) {
+    data_->result.unpack(0, blocks(), seats_.ranks() * bytes_);
+    return data_->result.error();
+  }
+  scratch_.resize(seats_.ranks() * bytes_);
+  for (std::size_t place = 0; place < seats_.ranks(); ++place)
+    std::memcpy(scratch_.data() + static_cast<std::size_t>(seats_.rank_of[place]) * bytes_,
+                block(place), bytes_);
+  data_->result.unpack(0, scratch_.data(), scratch_.size());
+  return data_->result.error();
+}
+
+// In the order of ranks. An operand is a result of its own block and those before it, up to the next
+// operand.
+Code Reducer::reduce_blocks() {
+  const std::size_t ranks = seats_.ranks(), step_bytes = aligned(bytes_);
+  scratch_.resize(ranks * step_bytes);
+  operands_.resize(ranks);
+  for (std::size_t place = 0; place < ranks; ++place) {
+    const std::size_t rank =
+        seats_.rank_of.empty() ? place : static_cast<std::size_t>(seats_.rank_of[place]);
+    operands_[rank] = scratch_.data() + rank * step_bytes;
+    std::memcpy(operands_[rank], block(place), bytes_);
+  }
+  for (std::size_t step = 1; step < ranks; step *= 2) {
+    for (std::size_t i = 0; i + step < ranks; i += 2 * step) {
+      if (const Code rc = data_->op->apply(operands_[i], operands_[i + step]); rc != Code::kDone)
+        return rc;
+      operands_[i] = operands_[i + step];
+    }
+  }
+  data_->result.unpack(0, operands_[0], bytes_);
+  return data_->result.error();
+}
+
+Code Reducer::reduce() {
+  switch (shape_.collective) {
+    case Collective::kAllgather:
+      return write_gathered();
+    case Collective::kReduce:
+      if (data_->result.bytes() == 0) return Code::kDone;  // not the root
+      [[fallthrough]];
+    case Collective::kAllreduce:
+      return reduce_blocks();
+    case Collective::kBarrier:
+    case Collective::kBcast:
+      break;
+  }
+  return Code::kDone;
+}
+
+Code Reducer::run() {
+  switch (step_) {
+    case Step::kCollect:
+      return collect();
+    case Step::kAcross:
+      return across();
+    case Step::kSpread:
+      return spread();
+    case Step::kReduce:
+      return reduce();
+  }
+  return Code::kDone;
+}
+
+// After a step with outcome `rc`. Code::kPending: the next step follows.
+Code Reducer::end_step(Code rc) {
+  if (step_ == Step::kReduce) return rc;
+  Outcome outcome{rc, is_exchanged_ ? 1U : 0U};
+  if (step_ == Step::kAcross && leads()) {
+    std::memcpy(message_.data(), &outcome, sizeof outcome);
+    if (rc != Code::kDone && session_ == nullptr) own_failure_ = rc;
+  } else if (rc != Code::kDone) {
+    return own_failure_ = rc;
+  }
+  if (step_ == Step::kSpread) {
+    std::memcpy(&outcome, message_.data(), sizeof outcome);
+    is_exchanged_ = outcome.is_exchanged != 0;
+    if (outcome.code != Code::kDone) return outcome.code;
+  }
+  step_ = static_cast<Step>(static_cast<int>(step_) + 1);
+  has_begun_ = false;
+  return Code::kPending;
+}
+
+Code Reducer::progress() {
+  Code rc = own_failure_;
+  while (rc == Code::kDone) {
+    rc = run();
+    if (rc == Code::kPending) return rc;
+    rc = end_step(rc);
+    if (rc != Code::kPending) return rc;
+    rc = Code::kDone;
+  }
+  return rc;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,94 @@
+// One reduction: all ranks get the blocks of all ranks, and each reduces them itself, in pairs by rank.
+//
+//   collect   inside a host: its ranks send their blocks to its leader
+//   across    the hosts' leaders gather all blocks: in the network, or by messages
+//   spread    inside a host: all blocks go down a binomial tree
+//   reduce    ((0 1) (2 3)) ((4 5) ...): the same pairs on every rank and every way across
+//
+// A rank that can't give its block, because the host can't pack it, ends its reductions in errors. The
+// others wait for it: no rank gets a result without its block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/algorithm.h"
+#include "collectives/group/reduction_session.h"
+#include "collectives/reduction.h"
+#include "collectives/units/exchange_operation.h"
+
+namespace cepheus::coll {
+
+// The order in which ranks' blocks travel: host after host.
+struct Seats {
+  Team leaders;              // of all hosts; self() is -1 on a rank that is none
+  Team inside;               // the ranks of this host, its leader first
+  std::size_t own_host = 0;  // index among the leaders
+  std::vector<int> rank_of;  // by place; empty: place i is rank i
+  std::vector<int> first;    // by host: its first place; and the number of ranks behind them
+
+  // Each rank has a host of its own.
+  static Seats flat(const Team& all);
+  std::size_t ranks() const { return static_cast<std::size_t>(first.back()); }
+};
+
+class Reducer final : public Algorithm {
+ public:
+  // `session`: the leaders'; null on other ranks, and if the network never serves.
+  Reducer(Seats seats, ReductionSession* session);
+
+  // `why`: the reason why the network does not serve it, if it never does.
+  void begin(const ReductionShape& shape, ReductionData& data, std::string_view why);
+  Code progress() override;
+  std::chrono::nanoseconds spare_time() const override { return std::chrono::nanoseconds(0); }
+  Route route() const override;
+  const std::string& reason() const override { return reason_; }
+
+ private:
+  enum class Step : std::uint8_t { kCollect, kAcross, kSpread, kReduce };
+
+  // In front of the blocks.
+  struct Outcome {
+    Code code;
+    std::uint32_t is_exchanged;  // by messages
+  };
+
+  std::byte* blocks() { return message_.data() + sizeof(Outcome); }
+  std::byte* block(std::size_t place) { return blocks() + place * bytes_; }
+  std::size_t own_place() const;
+  bool leads() const { return seats_.inside.is_leader(); }
+  Code run();
+  Code end_step(Code rc);
+  Code collect();
+  Code across();
+  Code exchange();
+  Code spread();
+  Code reduce();
+  Code write_gathered();
+  Code reduce_blocks();
+
+  const Seats seats_;
+  ReductionSession* const session_;
+  std::vector<std::size_t> host_bytes_;  // by host: of its ranks' blocks
+  Code own_failure_ = Code::kDone;       // this rank's reductions end in this error
+
+  ReductionShape shape_{};
+  ReductionData* data_ = nullptr;
+  std::size_t bytes_ = 0;           // of a block as it travels: one at least
+  std::vector<std::byte> message_;  // the outcome across, and all blocks by place
+  std::vector<std::byte> scratch_;
+  std::vector<std::byte*> operands_;
+  Step step_ = Step::kCollect;
+  bool has_begun_ = false;     // the step
+  bool is_exchanged_ = false;  // by messages across
+  bool is_passed_on_ = false;  // to the ranks below
+  Messages messages_;
+  Messages sends_;
+  ExchangeOperation exchange_;
+  std::string reason_;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,165 @@
+// Reductions of a job: their ways, their results, and the ways that they take after a failure.
+#include "collectives/reducer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "collectives/core/counters.h"
+#include "collectives/fakes/fake_clock.h"
+#include "collectives/fakes/fake_job.h"
+
+namespace cepheus::coll {
+namespace {
+
+using testing::Each;
+
+class Reductions : public testing::Test {
+ protected:
+  static constexpr ReductionShape kBarrier{Collective::kBarrier, 0};
+  static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
+
+  void SetUp() override { fake::use_small_sizes(); }
+
+  // Runs one on all ranks, and expects it right everywhere, by `route`.
+  static void expect_right(fake::Job& job, int ranks, const ReductionShape& shape, Route route) {
+    job.reduce_all(shape);
+    ASSERT_TRUE(job.run()) << name(shape.collective) << " of " << shape.block << " bytes";
+    ASSERT_THAT(job.results(), Each(Code::kDone));
+    EXPECT_TRUE(job.all_have_results()) << name(shape.collective) << ", " << shape.block;
+    for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(job.route(rank), route) << rank;
+  }
+  static void expect_all_right(fake::Job& job, int ranks, Route route) {
+    expect_right(job, ranks, kBarrier, route);
+    for (const std::size_t bytes : {1u, 7u, 8u, 30u}) {
+      expect_right(job, ranks, {Collective::kAllreduce, bytes}, route);
+      expect_right(job, ranks, {Collective::kReduce, bytes, ranks / 2}, route);
+      expect_right(job, ranks, {Collective::kAllgather, bytes}, route);
+    }
+    ASSERT_TRUE(job.close());
+    EXPECT_EQ(job.fabric.groups(), 0u);
+    EXPECT_EQ(job.mpi.receives(), 0u);
+  }
+  static unsigned long long repaired() {
+    return counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)];
+  }
+};
+
+TEST_F(Reductions, OfAnyNumberOfRanksGoesByTheNetwork) {
+  for (int ranks = 2; ranks <= 9; ++ranks) {
+    fake::Job job(ranks);
+    expect_all_right(job, ranks, Route::kNetwork);
+  }
+}
+
+TEST_F(Reductions, OfSeveralRanksAHostGoesByTheirLeaders) {
+  for (int ranks = 4; ranks <= 9; ++ranks) {
+    for (const int per_host : {2, 3}) {
+      fake::Job job(ranks, per_host);
+      expect_all_right(job, ranks, Route::kHosts);
+    }
+  }
+}
+
+// ... and has the same bits.
+TEST_F(Reductions, GoesByMessagesWithoutAGroup) {
+  for (int ranks = 2; ranks <= 9; ++ranks) {
+    for (const int per_host : {1, 2}) {
+      if (ranks <= per_host) continue;  // one host
+      fake::Job job(ranks, per_host);
+      job.fabric.outcomes = {MCAST_ERR_INVALID};
+      expect_all_right(job, ranks, Route::kMessages);
+    }
+  }
+}
+
+TEST_F(Reductions, TooLongForItsGroupGoesByMessages) {
+  fake::Job job(4);
+  job.fabric.reduction_bytes = 64;
+  expect_right(job, 4, {Collective::kAllgather, 16}, Route::kNetwork);
+  expect_right(job, 4, {Collective::kAllgather, 17}, Route::kMessages);
+  expect_right(job, 4, kBarrier, Route::kNetwork);
+  EXPECT_TRUE(job.close());
+}
+
+TEST_F(Reductions, WaitsForALateRank) {
+  fake::Job job(3);
+  expect_right(job, 3, kSum, Route::kNetwork);
+  job.reduce(0, kSum);
+  job.reduce(1, kSum);
+  job.pass(std::chrono::seconds(20));
+  EXPECT_EQ(job.result(0), Code::kPending);
+  job.reduce(2, kSum);
+  ASSERT_TRUE(job.run());
+  EXPECT_TRUE(job.all_have_results());
+  EXPECT_EQ(job.route(0), Route::kNetwork);
+}
+
+// One rank has the result, and has returned.
+TEST_F(Reductions, ThatIsCompleteAtOneRankIsCopiedByTheOthers) {
+  fake::Job job(3);
+  expect_right(job, 3, kSum, Route::kNetwork);
+  job.reduce_all(kSum);
+  for (int rank = 0; rank < 3; ++rank) job.look(rank);
+  for (const auto& each : job.fabric.moves()) job.fabric.move(each);
+  for (const auto& each : job.fabric.moves())
+    if (job.fabric.rank_of(each.end) == 1) job.fabric.move(each);
+  job.look(1);
+  ASSERT_EQ(job.result(1), Code::kDone);
+  const auto before = repaired();
+  job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+  job.fabric.disconnect(0);
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), Each(Code::kDone));
+  EXPECT_TRUE(job.all_have_results());
+  EXPECT_EQ(repaired(), before + 2);
+  job.fabric.reconnect();
+  for (int i = 0; i < 3; ++i) expect_right(job, 3, kSum, Route::kMessages);
+  for (int i = 0; i < 40; ++i) {
+    job.reduce_all(kSum);
+    ASSERT_TRUE(job.run());
+    ASSERT_TRUE(job.all_have_results());
+  }
+  expect_right(job, 3, kSum, Route::kNetwork);  // again
+  EXPECT_TRUE(job.close());
+}
+
+TEST_F(Reductions, ThatIsCompleteNowhereIsGatheredAgain) {
+  fake::Job job(3);
+  expect_right(job, 3, kSum, Route::kNetwork);
+  job.reduce_all(kSum);
+  for (int rank = 0; rank < 3; ++rank) job.look(rank);
+  job.fabric.fail(job.last_end(1), MCAST_CAUSE_DEVICE, "the port is gone");
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), Each(Code::kDone));
+  EXPECT_TRUE(job.all_have_results());
+  EXPECT_EQ(job.route(0), Route::kMessages);
+}
+
+TEST_F(Reductions, ALostResultIsFound) {
+  fake::Job job(2);
+  expect_right(job, 2, kSum, Route::kNetwork);
+  job.fabric.deafen(job.last_end(0));
+  job.reduce_all(kSum);
+  ASSERT_TRUE(job.run(std::chrono::minutes(1)));
+  EXPECT_TRUE(job.all_have_results());
+}
+
+// Each kind has a group of its own.
+TEST_F(Reductions, AndBroadcastsTakeTurns) {
+  for (const int per_host : {1, 2}) {
+    fake::Job job(4, per_host);
+    for (int i = 0; i < 3; ++i) {
+      job.begin_all(i, 100);
+      ASSERT_TRUE(job.run());
+      EXPECT_TRUE(job.all_have_data());
+      expect_right(job, 4, kSum, per_host == 1 ? Route::kNetwork : Route::kHosts);
+    }
+    EXPECT_TRUE(job.close());
+    EXPECT_EQ(job.mpi.receives(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::coll

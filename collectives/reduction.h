@@ -1,0 +1,58 @@
+// One MPI_Barrier, MPI_Allreduce, MPI_Reduce or MPI_Allgather, or its non-blocking form, from its
+// call to its end.
+//
+// All ranks get all contributions ("blocks", in MPI's packed form), and each reduces them itself, in
+// pairs by rank. So any operation and type is served, and the result has the same bits on all ranks
+// and on every path.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "collectives/core/collective.h"
+#include "collectives/turn.h"
+#include "collectives/units/payload.h"
+
+namespace cepheus::coll {
+
+// The same on all ranks of a call.
+struct ReductionShape {
+  Collective collective;  // not kBcast
+  std::size_t block;      // bytes of a rank's contribution in packed form; MPI_Barrier: 0
+  int root = 0;           // of MPI_Reduce
+
+  // It has no data, so it is complete at once, as MPI allows.
+  bool is_empty() const { return block == 0 && collective != Collective::kBarrier; }
+};
+
+// This rank's part. The contribution is read once, when the call has its turn; the result is written
+// once, at the end. So both may be the same memory, as MPI_IN_PLACE has it: the host gives the
+// memory that MPI reads and writes then.
+struct ReductionData {
+  Payload contribution{nullptr, 0};  // of `block` bytes
+  // `block` bytes; MPI_Allgather: as many for each rank, in their order; MPI_Reduce: at the root.
+  // Else none.
+  Payload result{nullptr, 0};
+  Operator* op = nullptr;  // of MPI_Allreduce and MPI_Reduce; it outlives the call
+};
+
+struct Reduction : Turn {
+  // `done`: of a non-blocking one, runs once it is complete, with nothing held. The reduction is the
+  // caller's again then.
+  Reduction(const ReductionShape& what, ReductionData with,
+            void (*done_callback)(Reduction*, Code) = nullptr)
+      : Turn(what.collective, done_callback == nullptr),
+        shape(what),
+        data(std::move(with)),
+        done(done_callback) {}
+
+  void finish() override { done(this, outcome); }
+  Code error() const override { return data.result.error(); }
+  CallReport::Times times() const override { return {began, shape.block, shape.root}; }
+
+  const ReductionShape shape;
+  ReductionData data;
+  void (*const done)(Reduction*, Code);
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,171 @@
+// Reductions as a host enters them: which calls are ours, and their order with broadcasts.
+#include "collectives/reductions.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "collectives/bcast.h"
+#include "collectives/core/counters.h"
+#include "collectives/fakes/caller.h"
+#include "collectives/fakes/fake_fabric.h"
+#include "collectives/fakes/fake_mpi.h"
+#include "collectives/group/transport.h"
+
+namespace cepheus::coll {
+namespace {
+
+class Entrance : public testing::Test {
+ protected:
+  static constexpr int kRanks = 3;
+  static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
+
+  struct Memory {
+    std::vector<std::byte> memory;
+    bool is_over = false;
+  };
+  struct StartedReduction : Memory, Reduction {
+    StartedReduction(const ReductionShape& what, int rank, std::size_t seed)
+        : Memory{fake::memory_before(what, kRanks, rank, seed)},
+          Reduction(
+              what,
+              {Payload(memory.data(), what.block), Payload(memory.data(), what.block), &mixing},
+              [](Reduction* self, Code) { static_cast<StartedReduction*>(self)->is_over = true; }),
+          mixing(what.block) {}
+    fake::Mixing mixing;
+  };
+  struct StartedBroadcast : Memory, Broadcast {
+    explicit StartedBroadcast(std::byte value)
+        : Memory{std::vector<std::byte>(50, value)},
+          Broadcast(Payload(memory.data(), memory.size()), 0, [](Broadcast* self, Code) {
+            static_cast<StartedBroadcast*>(self)->is_over = true;
+          }) {}
+  };
+
+  void SetUp() override {
+    fake::use_small_sizes();
+    parameters().ranks_per_host = -1;  // a host is a NIC
+    parameters().set_up_after = 0;
+    for (int rank = 0; rank < kRanks; ++rank)
+      states.push_back(std::make_unique<CommunicatorState>(mpi.communicator(rank)));
+    std::string why;
+    mcast_status_t status = MCAST_ERR_AGAIN;
+    while (status == MCAST_ERR_AGAIN) status = Transport::instance().open(why, true);
+    ASSERT_EQ(status, MCAST_OK);
+  }
+  void TearDown() override {
+    for (const auto& each : states) (void)each->close();
+    pass();
+    for (const auto& each : states) {
+      EXPECT_TRUE(each->is_closed());
+      each->detach();
+    }
+    parameters() = {};
+  }
+  CommunicatorState& state(int rank) { return *states[static_cast<std::size_t>(rank)]; }
+  void start(int rank, Turn& turn) {
+    fabric.caller = rank;
+    state(rank).start(turn);
+  }
+  void pass() {
+    for (int i = 0; i < 300; ++i) {
+      for (auto all = mpi.deliverable(); !all.empty(); all = mpi.deliverable())
+        mpi.deliver(all.front());
+      for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
+      for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
+        fabric.deliver(ends.front());
+      for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
+        fabric.move(moves.front());
+      for (int rank = 0; rank < kRanks; ++rank) {
+        fabric.caller = rank;
+        fabric.progress(rank);
+        TurnQueue complete;
+        state(rank).advance(complete);
+        CommunicatorState::finish(complete);
+        state(rank).watch();
+      }
+    }
+  }
+  static unsigned long long reduced(Collective collective, Counters::ReductionWay way) {
+    return counters()
+        .reductions()[static_cast<std::size_t>(collective)][static_cast<std::size_t>(way)];
+  }
+
+  fake::Mpi mpi{kRanks};
+  fake::Fabric fabric;
+  std::vector<std::unique_ptr<CommunicatorState>> states;
+};
+
+// Rank 2 starts them only once the others have waited, and in the same order.
+TEST_F(Entrance, CallsOfAllKindsEndInOneOrder) {
+  const auto before = reduced(Collective::kAllreduce, Counters::ReductionWay::kNetwork);
+  std::deque<StartedReduction> reductions;
+  std::deque<StartedBroadcast> broadcasts;
+  const auto start_all = [&](int rank) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      start(rank, reductions.emplace_back(kSum, rank, i));
+      start(rank, broadcasts.emplace_back(rank == 0 ? std::byte{0x11} : std::byte{0}));
+    }
+  };
+  start_all(0);
+  start_all(1);
+  pass();
+  EXPECT_FALSE(reductions.front().is_over);
+  start_all(2);
+  pass();
+  for (std::size_t i = 0; i < reductions.size(); ++i) {
+    const auto rank = static_cast<int>(i / 3);
+    ASSERT_TRUE(reductions[i].is_over) << i;
+    EXPECT_EQ(reductions[i].outcome, Code::kDone);
+    EXPECT_EQ(reductions[i].memory, fake::memory_after(kSum, kRanks, rank, i % 3));
+    ASSERT_TRUE(broadcasts[i].is_over) << i;
+    EXPECT_EQ(broadcasts[i].memory, std::vector<std::byte>(50, std::byte{0x11}));
+  }
+  EXPECT_EQ(reduced(Collective::kAllreduce, Counters::ReductionWay::kNetwork), before + 9);
+}
+
+TEST_F(Entrance, TheCollectiveAndTheBytesOfAllRanksDecideAlone) {
+  const auto is_ours = [&](Collective collective, std::size_t block) {
+    return ireduction_is_served(state(0), {collective, block});
+  };
+  parameters().reduction_limit = 300;
+  EXPECT_TRUE(is_ours(Collective::kBarrier, 0));
+  EXPECT_TRUE(is_ours(Collective::kAllgather, 100));
+  EXPECT_FALSE(is_ours(Collective::kAllgather, 101));
+  parameters().served = 1u << static_cast<unsigned>(Collective::kBcast);
+  EXPECT_FALSE(is_ours(Collective::kBarrier, 0));
+  parameters().served = 1u << static_cast<unsigned>(Collective::kReduce);
+  EXPECT_TRUE(is_ours(Collective::kReduce, 1));
+  EXPECT_FALSE(ibcast_is_served(state(0), 10, 0));
+}
+
+TEST_F(Entrance, TheFirstReductionsAreTheHosts) {
+  parameters().set_up_after = 2;
+  EXPECT_FALSE(state(0).may_serve(10)) << "broadcasts are counted apart";
+  EXPECT_FALSE(state(0).may_serve(kSum));
+  EXPECT_FALSE(state(0).may_serve(kSum));
+  EXPECT_TRUE(state(0).may_serve(kSum));
+}
+
+TEST_F(Entrance, ABlockingCallThatIsNotOursIsTheHosts) {
+  const auto before = reduced(Collective::kReduce, Counters::ReductionWay::kSaved);
+  int saved = 0;
+  const auto call = [&](std::size_t block) {
+    return reduction(
+        state(1), {Collective::kReduce, block}, [] { return ""; }, [] { return ReductionData{}; },
+        [&] {
+          ++saved;
+          return Code::kDone;
+        });
+  };
+  EXPECT_EQ(call(1u << 20), Code::kDone);
+  EXPECT_EQ(saved, 1);
+  EXPECT_EQ(call(0), Code::kDone);
+  EXPECT_EQ(saved, 1) << "without data it is over at once";
+  EXPECT_EQ(reduced(Collective::kReduce, Counters::ReductionWay::kSaved), before + 1);
+}
+
+}  // namespace
+}  // namespace cepheus::coll
