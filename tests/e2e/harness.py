@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import datetime
 import functools
 import json
 import os
@@ -27,6 +28,21 @@ COMPONENT = BUILD / "lib/openmpi/mca_coll_cepheus.so"
 NO_COMPONENT = "SKIPPED: coll/cepheus was not built, because Open MPI's internal headers are missing: install libopenmpi-dev"
 needs_component = unittest.skipUnless(COMPONENT.exists(), NO_COMPONENT)
 ENDING_SECONDS = 30  # time limit for a program's end
+
+
+def taken(name, default):
+    """The value of a test program's own option, removed from the command line."""
+    if name not in sys.argv:
+        return default
+    at = sys.argv.index(name)
+    value = type(default)(sys.argv[at + 1])
+    del sys.argv[at:at + 2]
+    return value
+
+
+def day():
+    """A seed: another one each day."""
+    return datetime.date.today().toordinal()
 
 
 class Run:

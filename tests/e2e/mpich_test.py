@@ -9,14 +9,17 @@ import tempfile
 import unittest
 
 import harness
+import reductions_test
 import types_test
 from cases import Cases  # noqa: F401
 from harness import PROGRAMS, SOURCE, EndToEnd, Mpich, Reporting, Run, finish, mpi, over_fabric, star
 from ibcast_test import Progress  # noqa: F401
 from programs_test import Waits  # noqa: F401
+from reductions_test import RandomReductions  # noqa: F401
 from types_test import RandomTypes  # noqa: F401
 
 types_test.CASES = 100  # of their own: with coll/cepheus there are 400
+reductions_test.CASES = 40
 
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}

@@ -11,6 +11,7 @@ from cases import Cases  # noqa: F401
 from harness import BUILD, PROGRAMS, SOURCE, Mpich, Preload, finish, needs_component
 from mpich_test import REQUIRE, TRY, Fortran, Functions, Ibcast, OtherTools, Preloading, Reported  # noqa: F401
 from programs_test import ManyCommunicators  # noqa: F401
+from reductions_test import RandomReductions  # noqa: F401
 from types_test import RandomTypes  # noqa: F401
 
 SHARED = ("-shared", "-fPIC")

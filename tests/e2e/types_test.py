@@ -4,28 +4,17 @@
 usage: types_test.py [--cases N] [--seed S] [-v]     (a unittest program; ./run types N is a long one)
 """
 
-import datetime
 import sys
 import unittest
 
-from harness import PROGRAMS, REQUIRE, EndToEnd, over_fabric
+from harness import PROGRAMS, REQUIRE, EndToEnd, day, over_fabric, taken
 
 CHECK = PROGRAMS / "types_check"
 BUSY_SECONDS, SECONDS_PER_CASE = 300, 0.25  # at most, on a busy machine
 
 
-def taken(name, default):
-    """The value of our own option, removed from the command line."""
-    if name not in sys.argv:
-        return default
-    at = sys.argv.index(name)
-    value = int(sys.argv[at + 1])
-    del sys.argv[at:at + 2]
-    return value
-
-
 CASES = taken("--cases", 400)
-SEED = taken("--seed", datetime.date.today().toordinal())
+SEED = taken("--seed", day())
 
 
 class RandomTypes(EndToEnd):

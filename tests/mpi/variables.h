@@ -25,10 +25,10 @@ static inline void watch_variables(void) {
   for (int i = 0; i < all && variables_found < kMostVariables; i++) {
     struct variable* const it = &variables[variables_found];
     int size = sizeof it->name, none = 0, count = 0;
-    int verbosity, class, bind, readonly, continuous, atomic;
+    int verbosity, var_class, bind, readonly, continuous, atomic;
     MPI_Datatype type;
     MPI_T_enum values;
-    if (MPI_T_pvar_get_info(i, it->name, &size, &verbosity, &class, &type, &values, NULL, &none,
+    if (MPI_T_pvar_get_info(i, it->name, &size, &verbosity, &var_class, &type, &values, NULL, &none,
                             &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS)
       continue;
     if (strstr(it->name, "cepheus") == NULL) continue;

@@ -1,4 +1,4 @@
-# ./run seeds, faults, hostile, volume-kills, soak, longturn, types: long searches for faults. Sourced by ./run.
+# ./run seeds, faults, hostile, volume-kills, soak, longturn, types, reductions: long searches for faults. Sourced by ./run.
 
 seeds_help() { exec /usr/bin/python3 tools/run/seeds.py --help; }
 seeds_command() {
@@ -100,4 +100,34 @@ TEXT
 types_command() {
   build_for_tests "${runtime_targets[@]}" types_check
   CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/e2e/types_test.py --cases "${1:-10000}" -v
+}
+
+reductions_help() {
+  cat <<'TEXT'
+usage: ./run reductions [--mpi mpich] [COUNT] [--seed S] [--first I]
+
+Run COUNT cases (default: 10000) of random reductions, barriers and gathers in mode require, and half as many each with
+threads and with several ranks on a host. Every bit is compared with MPI_Reduce_local, pairwise by rank. Each run prints
+its seed; --seed and --first repeat a case. --mpi mpich: MPICH's programs, not Open MPI's.
+TEXT
+}
+reductions_command() {
+  local mpi=openmpi count=10000
+  if [[ ${1:-} == --mpi ]]; then
+    mpi=${2:-}
+    shift 2 || shift
+  fi
+  case $mpi in
+    openmpi) build_for_tests "${runtime_targets[@]}" reductions_check ;;
+    mpich)
+      need mpich libmpich-dev
+      build_for_tests "${runtime_targets[@]}" cepheus-mpi ;;
+    *) reductions_help | usage ;;
+  esac
+  if [[ ${1:-} =~ ^[0-9]+$ ]]; then
+    count=$1
+    shift
+  fi
+  export CEPHEUS_BUILD=$PWD/$build
+  exec /usr/bin/python3 tests/e2e/reductions_test.py --mpi "$mpi" --cases "$count" "$@" -v RandomReductions
 }
