@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""The fabric fails in the middle of broadcasts: data is right on every rank, in time, and one line has the reason.
+"""The fabric fails in the middle of broadcasts or reductions: data is right on every rank, in time, and one line has the reason.
 
 As a test: a few random moments of each fault. As a command, to look for trouble:
 
-    live_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS] [--mpi mpich]
+    live_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS] [--mpi mpich] [--workload reductions]
 
---within: time limit of the longest broadcast (5 s; the test allows more, since machines are busy).
+--within: time limit of the longest broadcast, or of the longest case of reductions_check (5 s; the test allows more, since machines
+are busy).
 """
 
 import argparse
@@ -15,16 +16,56 @@ import signal
 import sys
 import threading
 import unittest
+from typing import NamedTuple
 
 import harness
+from harness import CHECK, PROGRAMS
 from live import LiveRun
 
 MEGA = 1 << 20
 OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): ((open mpi|mpich)'s own algorithms from broadcast|the group failed)"
 MULTICAST = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): multicast, "
 VERBOSE = {"coll_cepheus_verbose": 1}
-LARGE = ("--count", 4, "--size", 64 * MEGA, "--max", 64 * MEGA)
-MIXED = ("--count", 20, "--max", MEGA, "--root", "random")
+
+
+class Workload(NamedTuple):
+    """A program, and its arguments for calls of all kinds; for the largest ones, which have `largest` bytes; and for calls that need
+    one rank's data first. The lines that it prints when the network serves, and when it no longer does."""
+    program: object
+    mixed: tuple
+    large: tuple
+    largest: int
+    one_root: tuple
+    served: str
+    given_up: str
+
+
+REDUCTIONS = ("--count", 20, "--comm", "world", "--pairwise", 8192)
+WORKLOADS = {
+    "broadcasts": Workload(CHECK, ("--count", 20, "--max", MEGA, "--root", "random"), ("--count", 4, "--size", 64 * MEGA, "--max", 64 * MEGA),
+                           64 * MEGA, ("--count", 20, "--max", MEGA, "--root", 0), MULTICAST, OWN_ALGORITHMS),
+    "reductions": Workload(PROGRAMS / "reductions_check", REDUCTIONS, REDUCTIONS, MEGA, REDUCTIONS,
+                           r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): reductions in the network", r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): reductions by messages"),
+}
+_workload = WORKLOADS["broadcasts"]
+
+
+def workload():
+    return _workload
+
+
+def use_workload(name):
+    """The workload of all runs from now on."""
+    global _workload
+    _workload = WORKLOADS[name]
+
+
+class FaultyRun(LiveRun):
+    """A run that a fault will meet."""
+
+    def __init__(self, rng, arguments, **how):
+        self.CHECK = workload().program
+        super().__init__(*arguments, mca=VERBOSE, seed=rng.randrange(1 << 30), **how)
 
 
 class Trouble(Exception):
@@ -39,7 +80,7 @@ def check(run, expected=None, within=None):
     if expected and not run.err.count(expected):
         raise Trouble(f"no rank gave the reason\n{run.everything()}")
     if within and run.longest() > within:
-        raise Trouble(f"a broadcast took {run.longest()} s\n{run.everything()}")
+        raise Trouble(f"a call took {run.longest()} s\n{run.everything()}")
     longest = f"longest {run.longest():.2f} s; " if run.out.count("longest") else ""
     reasons = [line[line.index("cepheus:"):] for line in run.err.lines if "cepheus:" in line]
     return longest + (reasons[-1] if reasons else "")
@@ -51,64 +92,64 @@ def wait(run, pattern, times=1):
 
 
 def switch_killed(rng, within):
-    """The switch dies in the middle of a 64 MiB broadcast."""
-    with LiveRun(*LARGE, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
-        run.wait_for_payload(rng.randrange(64 * MEGA))
+    """The switch dies in the middle of a large call."""
+    with FaultyRun(rng, workload().large) as run:
+        run.wait_for_payload(rng.randrange(workload().largest))
         run.switch.kill()
-        return check(run, OWN_ALGORITHMS, within)
+        return check(run, workload().given_up, within)
 
 
 def switch_killed_among_small(rng, within):
-    """The switch dies amid broadcasts of all sizes from all roots."""
-    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+    """The switch dies amid calls of all kinds."""
+    with FaultyRun(rng, workload().mixed) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         run.switch.kill()
-        wait(run, OWN_ALGORITHMS)
-        return check(run, OWN_ALGORITHMS, within)
+        wait(run, workload().given_up)
+        return check(run, workload().given_up, within)
 
 
 def switch_restarted(rng, within):
     """The switch dies and restarts, and multicast returns."""
-    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+    with FaultyRun(rng, workload().mixed) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
-        before = run.err.count(MULTICAST)
+        before = run.err.count(workload().served)
         run.switch.kill()
         run.switch.start()
-        wait(run, OWN_ALGORITHMS)
-        wait(run, MULTICAST, before + 1)
+        wait(run, workload().given_up)
+        wait(run, workload().served, before + 1)
         run.wait_for_payload(MEGA)
-        return check(run, OWN_ALGORITHMS, within)
+        return check(run, workload().given_up, within)
 
 
 def one_rank_cut_off(rng, within):
     """A link drops all packets to one rank."""
-    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+    with FaultyRun(rng, workload().mixed) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         run.switch.set_links([rng.choice(run.hosts)], direction="down", loss=1)
-        wait(run, OWN_ALGORITHMS)
-        return check(run, OWN_ALGORITHMS, within)
+        wait(run, workload().given_up)
+        return check(run, workload().given_up, within)
 
 
 def loss_bursts(rng, within):
     """Every link loses a fifth of its packets, at intervals."""
-    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+    with FaultyRun(rng, workload().mixed) as run:
         for _ in range(3):
             run.wait_for_payload(rng.randrange(4 * MEGA))
             goal = run.switch.lost() + rng.randrange(20, 200)
             run.switch.set_links(run.hosts, loss=0.2)
-            before = run.err.count(OWN_ALGORITHMS)
-            while run.switch.lost() < goal and run.err.count(OWN_ALGORITHMS) == before:
+            before = run.err.count(workload().given_up)
+            while run.switch.lost() < goal and run.err.count(workload().given_up) == before:
                 if run.process.poll() is not None:
                     raise Trouble(run.everything())
             run.switch.set_links(run.hosts, loss=0)
-            if run.err.count(OWN_ALGORITHMS):
+            if run.err.count(workload().given_up):
                 break
         return check(run, None, within)
 
 
 def rank_stopped(rng, within):
     """A rank is stopped for 3 s."""
-    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+    with FaultyRun(rng, workload().mixed) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         pid = run.pid(rng.randrange(len(run.hosts)))
         os.kill(pid, signal.SIGSTOP)
@@ -119,19 +160,19 @@ def rank_stopped(rng, within):
 
 def rank_stopped_for_long(rng, within):
     """A rank other than the root is stopped until it counts as dead, and continues."""
-    with LiveRun("--count", 20, "--max", MEGA, "--root", 0, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+    with FaultyRun(rng, workload().one_root) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
-        multicast, fallbacks = run.err.count(MULTICAST), run.err.count(OWN_ALGORITHMS)
+        multicast, fallbacks = run.err.count(workload().served), run.err.count(workload().given_up)
         for _ in range(5):
             pid = run.pid(rng.randrange(1, len(run.hosts)))
             os.kill(pid, signal.SIGSTOP)
             threading.Event().wait(8)  # the fault itself: there is no event to wait for
             os.kill(pid, signal.SIGCONT)
             run.wait_for_payload(MEGA)
-            if run.err.count(OWN_ALGORITHMS) > fallbacks:
+            if run.err.count(workload().given_up) > fallbacks:
                 break  # else it was late for a broadcast, for which the others wait, and counts as alive
-        wait(run, OWN_ALGORITHMS, fallbacks + 1)
-        wait(run, MULTICAST, multicast + 1)
+        wait(run, workload().given_up, fallbacks + 1)
+        wait(run, workload().served, multicast + 1)
         run.wait_for_payload(MEGA)
         return check(run, None, within and within + 8)
 
@@ -174,7 +215,9 @@ def command_line(cases, within):
     parser.add_argument("--case", choices=[case.__name__ for case in cases])
     parser.add_argument("--within", type=float, default=within)
     parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi")
+    parser.add_argument("--workload", choices=WORKLOADS, default="broadcasts")
     options = parser.parse_args()
+    use_workload(options.workload)
     if options.mpi == "mpich":
         harness.use(harness.Mpich)
     failures = sum(run_case(case, options.moments, options.seed, options.within) for case in cases

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Trunks of a fat-tree fail in the middle of broadcasts: data is right, the job continues, and multicast returns by another path.
+"""Trunks of a fat-tree fail in the middle of broadcasts or reductions: data is right, the job continues, and multicast returns by another path.
 
 As a test: a few random moments of each fault. As a command, to look for trouble:
 
-    trunk_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS] [--mpi mpich]
+    trunk_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS] [--mpi mpich] [--workload reductions]
 
 --within: time limit for the return of multicast (2 s; the test allows more, since machines are busy).
 """
@@ -13,16 +13,14 @@ import sys
 import time
 import unittest
 
-from live import LiveRun
-from live_fault_test import MEGA, MULTICAST, OWN_ALGORITHMS, VERBOSE, Trouble, check, command_line, run_case, wait
+from live_fault_test import MEGA, FaultyRun, Trouble, check, command_line, run_case, wait, workload
 
 RANKS = 16
-MIXED = ("--count", 20, "--max", MEGA, "--root", "random")
 
 
-class FatTreeRun(LiveRun):
-    def __init__(self, seed):
-        super().__init__(*MIXED, hosts=RANKS, fabric=("--shape", "fat-tree:4"), mca=VERBOSE, seed=seed)
+class FatTreeRun(FaultyRun):
+    def __init__(self, rng):
+        super().__init__(rng, workload().mixed, hosts=RANKS, fabric=("--shape", "fat-tree:4"))
 
     def trunks_in_use(self):
         """Trunks in the trees of rank 0's groups: (switch below, switch above)."""
@@ -45,8 +43,8 @@ class FatTreeRun(LiveRun):
 
 def is_back(run, before, since, within):
     """Waits until multicast serves again; returns the seconds."""
-    wait(run, OWN_ALGORITHMS)
-    wait(run, MULTICAST, before + 1)
+    wait(run, workload().given_up)
+    wait(run, workload().served, before + 1)
     took = time.monotonic() - since
     if within and took > within:
         raise Trouble(f"multicast was interrupted for {took:.2f} s\n{run.everything()}")
@@ -55,16 +53,16 @@ def is_back(run, before, since, within):
 
 
 def fail_trunks(rng, within, choose, **change):
-    with FatTreeRun(rng.randrange(1 << 30)) as run:
-        run.wait_for_payload(rng.randrange(16 * MEGA))
+    with FatTreeRun(rng) as run:
+        run.wait_for_payload(rng.randrange(min(16 * MEGA, RANKS * workload().largest)))
         failing = choose(run, rng)
-        before = run.err.count(MULTICAST)
+        before = run.err.count(workload().served)
         since = time.monotonic()
         run.switch.set_links(failing, **change)
         took = is_back(run, before, since, within)
         if any(f"{a}-{b}" in failing or f"{b}-{a}" in failing for a, b in run.trunks_in_use()):
             raise Trouble(f"a group still uses {failing}\n{run.everything()}")
-        return f"{','.join(failing)}: back after {took:.2f} s; " + check(run, OWN_ALGORITHMS)
+        return f"{','.join(failing)}: back after {took:.2f} s; " + check(run, workload().given_up)
 
 
 def one_in_use(run, rng):

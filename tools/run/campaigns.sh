@@ -8,29 +8,36 @@ seeds_command() {
 
 faults_help() {
   cat <<'TEXT'
-usage: ./run faults [--mpi mpich] [MOMENTS]
+usage: ./run faults [--mpi mpich] [--workload reductions] [MOMENTS]
 
 Break live fabrics under broadcasts, at MOMENTS random moments (default: 20) for each fault, first on one switch, then on
-a fat-tree. Data must be right each time. --mpi mpich: broadcasts of MPICH's programs, not of Open MPI's.
+a fat-tree. Data must be right each time. --mpi mpich: calls of MPICH's programs, not of Open MPI's. --workload
+reductions: reductions, barriers and gathers among the broadcasts, each bit checked.
 TEXT
 }
 faults_command() {
-  local failed=0 mpi=openmpi within=()
-  if [[ ${1:-} == --mpi ]]; then
-    mpi=${2:-}
+  local failed=0 mpi=openmpi workload=broadcasts arguments=()
+  while [[ ${1:-} == --* ]]; do
+    case $1 in
+      --mpi) mpi=${2:-} ;;
+      --workload) workload=${2:-} ;;
+      *) faults_help | usage ;;
+    esac
     shift 2 || shift
-  fi
+  done
+  [[ $workload == broadcasts || $workload == reductions ]] || faults_help | usage
+  arguments=(--mpi "$mpi" --workload "$workload" --moments "${1:-20}")
   case $mpi in
-    openmpi) build_for_tests "${runtime_targets[@]}" broadcast_check ;;
+    openmpi) build_for_tests "${runtime_targets[@]}" broadcast_check reductions_check ;;
     mpich)
       need mpich libmpich-dev
-      build_for_tests "${runtime_targets[@]}" cepheus-mpi
-      within=(--within 60) ;; # 16 of MPICH's ranks spin on this machine's cores
+      build_for_tests "${runtime_targets[@]}" cepheus-mpi ;;
     *) faults_help | usage ;;
   esac
   export CEPHEUS_BUILD=$PWD/$build
-  /usr/bin/python3 tests/e2e/live_fault_test.py --mpi "$mpi" --moments "${1:-20}" || failed=1
-  /usr/bin/python3 tests/e2e/trunk_fault_test.py --mpi "$mpi" --moments "${1:-20}" "${within[@]}" || failed=1
+  /usr/bin/python3 tests/e2e/live_fault_test.py "${arguments[@]}" || failed=1
+  [[ $mpi == openmpi ]] || arguments+=(--within 60) # 16 of MPICH's ranks spin on this machine's cores
+  /usr/bin/python3 tests/e2e/trunk_fault_test.py "${arguments[@]}" || failed=1
   return $failed
 }
 
