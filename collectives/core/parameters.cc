@@ -67,8 +67,7 @@ std::string read_collectives() {
     std::size_t i = 0;
     while (i < kCollectives && each != name(static_cast<Collective>(i))) ++i;
     if (i == kCollectives) {
-      p.collectives = kAllCollectives;
-      return "\"" + each + "\" is none of " + kAllCollectives + "; the default holds";
+      return "\"" + each + "\" is none of " + kAllCollectives + "; the default, bcast, holds";
     }
     served |= 1u << i;
   }
@@ -133,8 +132,8 @@ std::vector<Setting> settings() {
        4,
        &p.collectives,
        kAny,
-       "Serve these collectives, by names with commas between them: bcast, barrier, allreduce, "
-       "reduce, allgather",
+       "Serve these collectives, by names with commas between them: bcast, and in the switches "
+       "barrier, allreduce, reduce, allgather",
        {},
        false,
        read_collectives},

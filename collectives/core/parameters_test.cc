@@ -29,7 +29,9 @@ TEST(Parameters, HaveTheDefaultsOfTheirPage) {
   EXPECT_EQ(p.chosen_carrier(), Carrier::kDirect);
   EXPECT_EQ(p.set_up_after, 32);
   EXPECT_EQ(p.set_up_bytes, 1u << 20);
-  EXPECT_STREQ(p.collectives, "bcast,barrier,allreduce,reduce,allgather");
+  EXPECT_STREQ(p.collectives, "bcast");
+  EXPECT_TRUE(p.serves(Collective::kBcast));
+  EXPECT_FALSE(p.serves_reductions());
   EXPECT_EQ(p.reduction_limit, 8192);
   EXPECT_EQ(p.ordered_starts, 0);
   EXPECT_EQ(p.mrp_port, 0);
@@ -111,7 +113,8 @@ TEST(Parameters, NameTheCollectives) {
   const auto give = [&](const char* list) {
     return take(setting, [&] { parameters().collectives = list; });
   };
-  EXPECT_TRUE(parameters().serves_reductions());
+  EXPECT_EQ(give(kAllCollectives), "");
+  EXPECT_EQ(parameters().served, kAllServed);
   EXPECT_EQ(give("bcast"), "");
   EXPECT_TRUE(parameters().serves(Collective::kBcast));
   EXPECT_FALSE(parameters().serves_reductions());
@@ -121,9 +124,10 @@ TEST(Parameters, NameTheCollectives) {
   EXPECT_EQ(give(""), "");
   EXPECT_FALSE(parameters().serves(Collective::kBarrier));
   parameters() = {};
-  EXPECT_EQ(give("bcast,scan"),
-            "\"scan\" is none of bcast,barrier,allreduce,reduce,allgather; the default holds");
-  EXPECT_TRUE(parameters().serves(Collective::kAllgather));
+  EXPECT_EQ(
+      give("bcast,scan"),
+      "\"scan\" is none of bcast,barrier,allreduce,reduce,allgather; the default, bcast, holds");
+  EXPECT_EQ(parameters().served, 1u);
   parameters() = {};
 }
 

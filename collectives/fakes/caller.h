@@ -16,7 +16,7 @@ namespace cepheus::coll::fake {
 
 // Small broadcasts are those of up to 256 bytes, in messages of 64. Units of large ones have up to
 // 400 bytes, in pieces of 50; down a tree in segments of 100.
-// Without a safeguard.
+// Without a safeguard, and with all collectives.
 void use_small_sizes();
 // With a safeguard. Its first comparison has a single sample, and half of all may be samples.
 void use_safeguard();

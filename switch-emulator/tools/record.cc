@@ -185,7 +185,7 @@ void CallTracks::add(Program& program, const reports::CallRingReader::Call& call
     file_.slice({track, call.begin_ns}, call.end_ns - call.begin_ns, function, args);
   }
   std::string& before = program.last_path[track];
-  if (is_multicast(before) && !is_multicast(path)) {
+  if (function_of(before) == function && is_multicast(before) && !is_multicast(path)) {
     file_.instant({track, call.begin_ns}, "fallback", args);
   }
   before = path;
