@@ -144,7 +144,8 @@ void SimulatedJob::check_aborts() {
   if (lost > 0 && !has_lost) fail("failover: data is called lost, but none is");
   if (!aborts_.empty() && plan_.is_healthy())
     fail("failover: the job is aborted for nothing: " + aborts_.front().reason);
-  const bool is_deaf_alone = plan_.fault == Fault::kDeaf && plan_.more_faults == 0;
+  const bool is_deaf_alone =
+      plan_.fault == Fault::kDeaf && plan_.more_faults == 0 && !plan_.limits_rnr_retries();
   if (is_deaf_alone && aborts_.size() > 1) fail("failover: two ranks abort the job");
   for (const fake::Aborted& abort : aborts_) {
     const bool reports_loss = abort.reason.find("lost data") != std::string::npos;
