@@ -13,6 +13,7 @@ from fabric import Fabric
 from records import Records, human, parse, percentile, progress
 
 MOST = 8 * PACKET  # bytes of all ranks: the largest result in the network
+SERVED = {"collectives": "bcast,barrier,allreduce,reduce,allgather", "reduction_limit": str(MOST)}  # parameters of ours
 # coll/tuned's numbers; "default" is its own choice. The others are for two ranks.
 OPENMPI = {
     "barrier": {"default": 0, "linear": 1, "double_ring": 2, "recursive_doubling": 3, "bruck": 4, "tree": 6},
@@ -45,7 +46,8 @@ class OpenMpiJobs(bcast.Jobs):
     ALGORITHMS = OPENMPI
 
     def command(self, transport):
-        return super().command(transport) + (["--mca", "coll_cepheus_reduction_limit", str(MOST)] if transport == "cepheus" else [])
+        served = [word for name, value in SERVED.items() for word in ("--mca", f"coll_cepheus_{name}", value)]
+        return super().command(transport) + (served if transport == "cepheus" else [])
 
 
 class MpichJobs(bcast.MpichJobs):
@@ -54,7 +56,7 @@ class MpichJobs(bcast.MpichJobs):
 
     def variables(self, algorithm):
         if algorithm is None:
-            return {"CEPHEUS_REDUCTION_LIMIT": str(MOST)}
+            return {f"CEPHEUS_{name.upper()}": value for name, value in SERVED.items()}
         return {f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM": algorithm for collective, names in MPICH.items() if algorithm in names}
 
     def work(self, candidates):

@@ -49,7 +49,7 @@ class BarrierCall : public Call {
 
  private:
   enum Tag { kEnters = 1, kLeft, kTest, kTested };
-  static constexpr int kLooks = 200, kTests = 20;
+  static constexpr int kLooks = 50, kTests = 20;
 
   void send(Tag tag, int to) const { MPI_Send(nullptr, 0, MPI_BYTE, to, tag, place_.talk); }
   void receive(Tag tag, int from) const {
