@@ -22,6 +22,8 @@ ROCE_PORT = 4791
 PCAP_MAGIC = 0xA1B23C4D  # nanoseconds
 ACKNOWLEDGE, CNP = 0x11, 0x81
 MOST_ARROWS = 60
+# How reasons of paths begin that are no fallbacks: of broadcasts, and of reductions at a host's leader and at its other ranks.
+BY_NETWORK = ("multicast", "the network", "among one rank of each host")
 
 
 def escaped(text):
@@ -58,8 +60,8 @@ def calls_section(jobs):
     for job in jobs:
         for one in job["communicators"]:
             calls = sum(path["calls"] for path in one["paths"])
-            good = sum(path["calls"] for path in one["paths"] if path["reason"].startswith("multicast"))
-            parts.append(f"<p>{escaped(one['name'])} ({one['ranks']} ranks): {good} of {calls} calls by multicast.</p>")
+            good = sum(path["calls"] for path in one["paths"] if path["reason"].startswith(BY_NETWORK))
+            parts.append(f"<p>{escaped(one['name'])} ({one['ranks']} ranks): {good} of {calls} calls by the network.</p>")
             parts.append(html_table(["path", "reason", "calls of each rank"], [[path["path"], path["reason"], path["calls"]] for path in one["paths"]]))
     return "".join(parts) or '<p class="bad">No program reported calls: coll/cepheus was not loaded, or MPI_Bcast not called.</p>'
 

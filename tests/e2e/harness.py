@@ -21,6 +21,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
 PROGRAMS = BUILD / "tests/mpi"
 CHECK = PROGRAMS / "broadcast_check"
+REDUCTIONS = ("barrier", "allreduce", "reduce", "allgather")
 TRANSPORT = BUILD / "lib/ucx/libuct_rc_mcast.so"
 needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was not built, because it does not fit this UCX: "
                                       "use UCX 1.13 or 1.18")
@@ -64,10 +65,13 @@ class Run:
         if self.report is not None:
             counts = dict.fromkeys(("bcasts_eager", "bcasts_bulk", "bcasts_hosts", "bcasts_saved", "ibcasts_eager", "ibcasts_bulk",
                                     "ibcasts_hosts", "ibcasts_tree", "ibcasts_saved"), 0)
+            counts |= {f"{each}s_{way}": 0 for each in REDUCTIONS for way in ("network", "hosts", "messages", "saved")}
             for communicator in self.report["communicators"]:
                 for path in communicator["paths"]:
                     kind, _, way = path["path"].rpartition(": ")
                     way = {"point to point": "tree" if kind else "saved", _mpi.NAME: "saved"}.get(way, way.removesuffix(" lane"))
+                    if kind.removeprefix("i") in REDUCTIONS:
+                        kind = kind.removeprefix("i")
                     counts[f"{kind or 'bcast'}s_{way}"] += path["most"]
             return counts
         return {words[0].removeprefix("coll_cepheus_"): int(words[1]) for words in map(str.split, self.out.splitlines())
@@ -88,6 +92,9 @@ def need_component():
     """Skips a test that runs coll/cepheus, in a build without it."""
     if not COMPONENT.exists():
         raise unittest.SkipTest(NO_COMPONENT)
+
+
+ALL_COLLECTIVES = {"coll_cepheus_collectives": ",".join(("bcast", *REDUCTIONS))}
 
 
 def mca_arguments(mca):
