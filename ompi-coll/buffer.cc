@@ -50,13 +50,16 @@ std::size_t bytes_of(std::size_t count, const ompi_datatype_t* type) {
   return size * count;
 }
 
-Buffer::Buffer(void* memory, std::size_t count, ompi_datatype_t* type)
-    : memory_(memory), count_(count), type_(type), bytes_(bytes_of(count, type)) {
-  contiguous_ = ompi_datatype_is_contiguous_memory_layout(type, static_cast<int32_t>(count)) != 0;
+Buffer::Buffer(const Elements& elements)
+    : memory_(elements.memory),
+      count_(elements.count),
+      type_(elements.type),
+      bytes_(bytes_of(count_, type_)) {
+  contiguous_ = ompi_datatype_is_contiguous_memory_layout(type_, static_cast<int32_t>(count_)) != 0;
   ptrdiff_t true_lb = 0, true_extent = 0;
-  (void)ompi_datatype_get_true_extent(type, &true_lb, &true_extent);
+  (void)ompi_datatype_get_true_extent(type_, &true_lb, &true_extent);
   // With MPI_BOTTOM the type alone has the address.
-  std::byte* const first = static_cast<std::byte*>(memory) + true_lb;
+  std::byte* const first = static_cast<std::byte*>(memory_) + true_lb;
   if (coll::is_device_memory(first) || is_accelerator_memory(first)) {
     contiguous_ = false;  // Open MPI's convertor knows how to copy it, and the NIC never sees it
     coll::counters().add(coll::Counters::Which::kDevice);

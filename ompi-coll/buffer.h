@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "collectives/reduction_call.h"
 #include "collectives/units/payload.h"
 #include "ompi-coll/ompi_headers.h"
 
@@ -14,9 +15,13 @@ namespace cepheus::ompi {
 // MPI's computation, for any count.
 std::size_t bytes_of(std::size_t count, const ompi_datatype_t* type);
 
+using Elements = coll::Elements<ompi_datatype_t*>;
+
 class Buffer final : public coll::Packing {
  public:
-  Buffer(void* memory, std::size_t count, ompi_datatype_t* type);
+  explicit Buffer(const Elements& elements);
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
 
   std::size_t bytes() const { return bytes_; }

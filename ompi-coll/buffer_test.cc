@@ -27,7 +27,7 @@ namespace {
 
 TEST(Buffer, OfBytesOnTheHostIsContiguous) {
   std::array<std::byte, 64> memory{};
-  const Buffer buffer(memory.data(), memory.size(), &ompi_mpi_byte.dt);
+  const Buffer buffer({memory.data(), memory.size(), &ompi_mpi_byte.dt});
   EXPECT_TRUE(buffer.is_contiguous());
   EXPECT_EQ(buffer.bytes(), memory.size());
 }
@@ -38,9 +38,9 @@ TEST(Buffer, FromMpiBottomInMemoryOfADeviceIsNeverHandedToTheNic) {
   ompi_datatype_t absolute = ompi_mpi_byte.dt;
   absolute.super.true_lb = reinterpret_cast<std::intptr_t>(memory.data());
   absolute.super.true_ub += absolute.super.true_lb;
-  EXPECT_TRUE(Buffer(MPI_BOTTOM, 1, &absolute).is_contiguous());
+  EXPECT_TRUE(Buffer({MPI_BOTTOM, 1, &absolute}).is_contiguous());
   on_device = memory;
-  EXPECT_FALSE(Buffer(MPI_BOTTOM, 1, &absolute).is_contiguous());
+  EXPECT_FALSE(Buffer({MPI_BOTTOM, 1, &absolute}).is_contiguous());
   on_device = {};
 }
 
@@ -50,7 +50,7 @@ int all_is_the_devices(const void*, int*, std::uint64_t*) { return 1; }
 TEST(Buffer, InMemoryOfAnAcceleratorThatOpenMpiKnowsIsNeverHandedToTheNic) {
   std::array<std::byte, 64> memory{};
   opal_accelerator.check_addr = all_is_the_devices;
-  const Buffer buffer(memory.data(), memory.size(), &ompi_mpi_byte.dt);
+  const Buffer buffer({memory.data(), memory.size(), &ompi_mpi_byte.dt});
   opal_accelerator.check_addr = nullptr;
   EXPECT_FALSE(buffer.is_contiguous());
 }

@@ -7,6 +7,7 @@
 #include "ompi-coll/implementation.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 
 #include "collectives/communicators.h"
@@ -46,6 +47,15 @@ constexpr Variable kVariables[] = {
 };
 static_assert(std::size(kVariables) == Counters::kKinds);
 
+// ... (coll_cepheus_<collective>s_<way>).
+constexpr Variable kWays[] = {
+    {"network", "that the switches served"},
+    {"hosts", "that the switches served among one rank of each host, and ranks inside hosts"},
+    {"messages", "by messages between ranks, because the network could not serve"},
+    {"saved", "that Open MPI's own algorithms served"},
+};
+static_assert(std::size(kWays) == Counters::kWays);
+
 int read_registered_bytes(const mca_base_pvar_t*, void* value, void*) {
   *static_cast<unsigned long long*>(value) = Transport::instance().registered_bytes();
   return OPAL_SUCCESS;
@@ -67,6 +77,16 @@ void register_variables(const mca_base_component_t* component) {
   };
   for (std::size_t i = 0; i < Counters::kKinds; ++i) {
     count(kVariables[i].name, kVariables[i].help, counters().values()[i]);
+  }
+  for (std::size_t i = 1; i < kCollectives; ++i) {  // broadcasts are above
+    const std::string collective = name(static_cast<Collective>(i));
+    std::string capital = collective;
+    capital[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(capital[0])));
+    for (std::size_t way = 0; way < Counters::kWays; ++way) {
+      count(collective + "s_" + kWays[way].name,
+            "Calls of MPI_" + capital + " and MPI_I" + collective + " " + kWays[way].help,
+            counters().reductions()[i][way]);
+    }
   }
   for (std::size_t i = 0; i < Counters::kCauses; ++i) {
     const std::string cause = name(static_cast<Cause>(i));

@@ -4,8 +4,8 @@
 //
 // A communicator ends by the deletion of an attribute, while messages still flow; each call checks
 // that the attribute is still there. An attribute of MPI_COMM_SELF ends all of them in
-// MPI_Finalize. Non-blocking and persistent broadcasts are left to Open MPI if its requests have
-// another layout.
+// MPI_Finalize. Non-blocking and persistent calls are left to Open MPI if its requests have another
+// layout.
 #include "ompi-coll/module.h"
 
 #include <new>
@@ -15,11 +15,14 @@
 #include "collectives/communicators.h"
 #include "collectives/core/eligibility.h"
 #include "collectives/core/parameters.h"
+#include "collectives/reductions.h"
 #include "ompi-coll/buffer.h"
 #include "ompi-coll/codes.h"
 #include "ompi-coll/parameters.h"
 #include "ompi-coll/records.h"
+#include "ompi-coll/reduction.h"
 #include "ompi-coll/request.h"
+#include "ompi-coll/saved_functions.h"
 
 using namespace cepheus::ompi;
 using cepheus::coll::CommunicatorState;
@@ -29,23 +32,13 @@ extern "C" __attribute__((weak)) bool ompi_ftmpi_enabled;
 
 struct cepheus_module_t {
   mca_coll_base_module_t super;  // first: Open MPI casts
-  mca_coll_base_module_bcast_fn_t saved_bcast;
-  mca_coll_base_module_t* saved_module;
-  mca_coll_base_module_ibcast_fn_t saved_ibcast;
-  mca_coll_base_module_t* saved_ibcast_module;
-  mca_coll_base_module_bcast_init_fn_t saved_bcast_init;
-  mca_coll_base_module_t* saved_bcast_init_module;
+  SavedFunctions saved;
   CommunicatorState* state;
   const opal_hash_table_t* attributes;  // the communicator's, with ours
 };
 
 static void construct_module(cepheus_module_t* module) {
-  module->saved_bcast = nullptr;
-  module->saved_module = nullptr;
-  module->saved_ibcast = nullptr;
-  module->saved_ibcast_module = nullptr;
-  module->saved_bcast_init = nullptr;
-  module->saved_bcast_init_module = nullptr;
+  new (&module->saved) SavedFunctions;
   module->state = nullptr;
   module->attributes = nullptr;
 }
@@ -54,9 +47,9 @@ static void destruct_module(cepheus_module_t* module) {
   // Open MPI 5 may end a session with communicators that the program has not freed.
   if (module->state != nullptr) cepheus::coll::forget_communicator(*module->state);
   delete module->state;
-  if (module->saved_module != nullptr) OBJ_RELEASE(module->saved_module);
-  if (module->saved_ibcast_module != nullptr) OBJ_RELEASE(module->saved_ibcast_module);
-  if (module->saved_bcast_init_module != nullptr) OBJ_RELEASE(module->saved_bcast_init_module);
+#define CEPHEUS_RELEASE(name) module->saved.name.release();
+  CEPHEUS_FUNCTIONS(CEPHEUS_RELEASE)
+#undef CEPHEUS_RELEASE
 }
 
 OBJ_CLASS_DECLARATION(cepheus_module_t);
@@ -108,58 +101,160 @@ int attach(ompi_communicator_t* comm, cepheus_module_t& module) {
   return rc;
 }
 
-// Before each broadcast: Open MPI 5's MPI_Comm_create_from_group gives the communicator a new table
+// Before each call: Open MPI 5's MPI_Comm_create_from_group gives the communicator a new table
 // of attributes, without ours, after it has enabled the modules.
 int stay_attached(ompi_communicator_t* comm, cepheus_module_t& module) {
   return comm->c_keyhash == module.attributes ? OMPI_SUCCESS : attach(comm, module);
 }
 
+cepheus_module_t& module_of(mca_coll_base_module_t* base) {
+  return *reinterpret_cast<cepheus_module_t*>(base);
+}
+
 extern "C" int cepheus_bcast(void* memory, int count, ompi_datatype_t* type, int root,
                              ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  if (const int rc = stay_attached(comm, *module); rc != OMPI_SUCCESS) return rc;
-  const auto n = static_cast<size_t>(count);
+  cepheus_module_t& module = module_of(base);
+  const auto saved = [&] { return module.saved.bcast(memory, count, type, root, comm); };
+  if (is_in_saved) return saved();
+  if (const int rc = stay_attached(comm, module); rc != OMPI_SUCCESS) return rc;
+  const Elements elements{memory, static_cast<size_t>(count), type};
   std::optional<Buffer> buffer;
   const Code code = bcast(
-      *module->state, bytes_of(n, type), root, [] { return ""; },
-      [&] { return buffer.emplace(memory, n, type).payload(); },
-      [&] {
-        return to_code(module->saved_bcast(memory, count, type, root, comm, module->saved_module));
-      });
+      *module.state, bytes_of(elements.count, type), root, [] { return ""; },
+      [&] { return buffer.emplace(elements).payload(); }, [&] { return to_code(saved()); });
   return from_code(code);
+}
+
+// `served`: whether the call is ours.
+template <typename Call, typename Served, typename SavedFunction>
+int start_call(cepheus_module_t& module, const Call& call, ompi_communicator_t* comm,
+               ompi_request_t** request, Served served, SavedFunction saved) {
+  if (const int rc = stay_attached(comm, module); rc != OMPI_SUCCESS) return rc;
+  if (!served()) return saved();
+  *request = start_request(*module.state, call);
+  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
 extern "C" int cepheus_ibcast(void* memory, int count, ompi_datatype_t* type, int root,
                               ompi_communicator_t* comm, ompi_request_t** request,
                               mca_coll_base_module_t* base) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  const BroadcastCall call{memory, static_cast<size_t>(count), type, root};
-  const size_t bytes = bytes_of(call.count, type);
+  cepheus_module_t& module = module_of(base);
+  const BroadcastCall call{{memory, static_cast<size_t>(count), type}, root};
+  const size_t bytes = bytes_of(call.elements.count, type);
   if (bytes == 0) {
     *request = &ompi_request_empty;
     return OMPI_SUCCESS;
   }
-  if (const int rc = stay_attached(comm, *module); rc != OMPI_SUCCESS) return rc;
-  if (!ibcast_is_served(*module->state, bytes, root)) {
-    return module->saved_ibcast(memory, count, type, root, comm, request,
-                                module->saved_ibcast_module);
-  }
-  *request = start_request(*module->state, call);
-  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+  return start_call(
+      module, call, comm, request, [&] { return ibcast_is_served(*module.state, bytes, root); },
+      [&] { return module.saved.ibcast(memory, count, type, root, comm, request); });
 }
 
 extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type, int root,
                                   ompi_communicator_t* comm, ompi_info_t* info,
                                   ompi_request_t** request, mca_coll_base_module_t* base) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  if (const int rc = stay_attached(comm, *module); rc != OMPI_SUCCESS) return rc;
-  if (!bcast_init_is_served(*module->state, root)) {
-    return module->saved_bcast_init(memory, count, type, root, comm, info, request,
-                                    module->saved_bcast_init_module);
-  }
+  cepheus_module_t& module = module_of(base);
+  if (const int rc = stay_attached(comm, module); rc != OMPI_SUCCESS) return rc;
+  if (!bcast_init_is_served(*module.state, root))
+    return module.saved.bcast_init(memory, count, type, root, comm, info, request);
   *request =
-      make_persistent_request(*module->state, {memory, static_cast<size_t>(count), type, root});
+      make_persistent_request(*module.state, {{memory, static_cast<size_t>(count), type}, root});
   return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+}
+
+// --- Reductions.
+
+template <typename SavedFunction>
+int reduce_now(mca_coll_base_module_t* base, const ReductionCall& call, ompi_communicator_t* comm,
+               SavedFunction saved_function) {
+  cepheus_module_t& module = module_of(base);
+  const auto saved = [&] { return saved_function(module.saved); };
+  if (is_in_saved) return saved();
+  if (const int rc = stay_attached(comm, module); rc != OMPI_SUCCESS) return rc;
+  std::optional<ReductionMemory> memory;
+  const Code code = reduction(
+      *module.state, call.shape, [] { return ""; }, [&] { return memory.emplace(call).data(); },
+      [&] { return to_code(saved()); });
+  return from_code(code);
+}
+
+template <typename SavedFunction>
+int start_to_reduce(mca_coll_base_module_t* base, const ReductionCall& call,
+                    ompi_communicator_t* comm, ompi_request_t** request,
+                    SavedFunction saved_function) {
+  cepheus_module_t& module = module_of(base);
+  const auto saved = [&] { return saved_function(module.saved); };
+  if (call.shape.is_empty() || may_be_open_mpis_own(call)) return saved();
+  return start_call(
+      module, call, comm, request, [&] { return ireduction_is_served(*module.state, call.shape); },
+      saved);
+}
+
+extern "C" int cepheus_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  return reduce_now(base, barrier_call(), comm, [&](auto& saved) { return saved.barrier(comm); });
+}
+
+extern "C" int cepheus_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
+                                mca_coll_base_module_t* base) {
+  return start_to_reduce(base, barrier_call(), comm, request,
+                         [&](auto& saved) { return saved.ibarrier(comm, request); });
+}
+
+extern "C" int cepheus_allreduce(const void* send, void* receive, int count, ompi_datatype_t* type,
+                                 ompi_op_t* op, ompi_communicator_t* comm,
+                                 mca_coll_base_module_t* base) {
+  return reduce_now(
+      base, allreduce_call(send, receive, count, type, op, comm), comm,
+      [&](auto& saved) { return saved.allreduce(send, receive, count, type, op, comm); });
+}
+
+extern "C" int cepheus_iallreduce(const void* send, void* receive, int count, ompi_datatype_t* type,
+                                  ompi_op_t* op, ompi_communicator_t* comm,
+                                  ompi_request_t** request, mca_coll_base_module_t* base) {
+  return start_to_reduce(
+      base, allreduce_call(send, receive, count, type, op, comm), comm, request,
+      [&](auto& saved) { return saved.iallreduce(send, receive, count, type, op, comm, request); });
+}
+
+extern "C" int cepheus_reduce(const void* send, void* receive, int count, ompi_datatype_t* type,
+                              ompi_op_t* op, int root, ompi_communicator_t* comm,
+                              mca_coll_base_module_t* base) {
+  return reduce_now(
+      base, reduce_call(send, receive, count, type, op, root, comm), comm,
+      [&](auto& saved) { return saved.reduce(send, receive, count, type, op, root, comm); });
+}
+
+extern "C" int cepheus_ireduce(const void* send, void* receive, int count, ompi_datatype_t* type,
+                               ompi_op_t* op, int root, ompi_communicator_t* comm,
+                               ompi_request_t** request, mca_coll_base_module_t* base) {
+  return start_to_reduce(base, reduce_call(send, receive, count, type, op, root, comm), comm,
+                         request, [&](auto& saved) {
+                           return saved.ireduce(send, receive, count, type, op, root, comm,
+                                                request);
+                         });
+}
+
+extern "C" int cepheus_allgather(const void* send, int send_count, ompi_datatype_t* send_type,
+                                 void* receive, int receive_count, ompi_datatype_t* receive_type,
+                                 ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  return reduce_now(
+      base, allgather_call(send, send_count, send_type, receive, receive_count, receive_type, comm),
+      comm, [&](auto& saved) {
+        return saved.allgather(send, send_count, send_type, receive, receive_count, receive_type,
+                               comm);
+      });
+}
+
+extern "C" int cepheus_iallgather(const void* send, int send_count, ompi_datatype_t* send_type,
+                                  void* receive, int receive_count, ompi_datatype_t* receive_type,
+                                  ompi_communicator_t* comm, ompi_request_t** request,
+                                  mca_coll_base_module_t* base) {
+  return start_to_reduce(
+      base, allgather_call(send, send_count, send_type, receive, receive_count, receive_type, comm),
+      comm, request, [&](auto& saved) {
+        return saved.iallgather(send, send_count, send_type, receive, receive_count, receive_type,
+                                comm, request);
+      });
 }
 
 // In MPI_Init, also if `comm` is not served: MPI_Finalize deletes the attributes of MPI_COMM_SELF in
@@ -176,22 +271,38 @@ int watch_finalize() {
   return ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, self_keyval, nullptr, false);
 }
 
+// Sets the functions of `functions` that serve the user's choice of collectives.
+template <typename Functions>
+void set_functions(Functions& functions) {
+  const Parameters& p = parameters();
+  const bool nonblocking = requests_fit();
+  const auto set = [&](Collective collective, auto& now, auto& later, auto blocking_function,
+                       auto nonblocking_function) {
+    if (!p.serves(collective)) return;
+    now = blocking_function;
+    if (nonblocking) later = nonblocking_function;
+  };
+  set(Collective::kBcast, functions.coll_bcast, functions.coll_ibcast, cepheus_bcast,
+      cepheus_ibcast);
+  set(Collective::kBarrier, functions.coll_barrier, functions.coll_ibarrier, cepheus_barrier,
+      cepheus_ibarrier);
+  set(Collective::kAllreduce, functions.coll_allreduce, functions.coll_iallreduce,
+      cepheus_allreduce, cepheus_iallreduce);
+  set(Collective::kReduce, functions.coll_reduce, functions.coll_ireduce, cepheus_reduce,
+      cepheus_ireduce);
+  set(Collective::kAllgather, functions.coll_allgather, functions.coll_iallgather,
+      cepheus_allgather, cepheus_iallgather);
+  if (p.serves(Collective::kBcast) && nonblocking) functions.coll_bcast_init = cepheus_bcast_init;
+}
+
 extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  mca_coll_base_comm_coll_t* coll = comm->c_coll;
-  if (coll->coll_bcast == nullptr || coll->coll_bcast_module == nullptr ||
-      coll->coll_ibcast == nullptr || coll->coll_ibcast_module == nullptr ||
-      coll->coll_bcast_init == nullptr)
-    return OMPI_ERR_NOT_FOUND;
-  module->saved_bcast = coll->coll_bcast;
-  module->saved_module = coll->coll_bcast_module;
-  OBJ_RETAIN(module->saved_module);
-  module->saved_ibcast = coll->coll_ibcast;
-  module->saved_ibcast_module = coll->coll_ibcast_module;
-  OBJ_RETAIN(module->saved_ibcast_module);
-  module->saved_bcast_init = coll->coll_bcast_init;
-  module->saved_bcast_init_module = coll->coll_bcast_init_module;
-  if (module->saved_bcast_init_module != nullptr) OBJ_RETAIN(module->saved_bcast_init_module);
+  auto* module = &module_of(base);
+  const mca_coll_base_comm_coll_t& coll = *comm->c_coll;
+#define CEPHEUS_SAVE(name)                                                                    \
+  if (base->coll_##name != nullptr && coll.coll_##name == nullptr) return OMPI_ERR_NOT_FOUND; \
+  module->saved.name.save(coll.coll_##name, coll.coll_##name##_module);
+  CEPHEUS_FUNCTIONS(CEPHEUS_SAVE)
+#undef CEPHEUS_SAVE
   module->state = new (std::nothrow) CommunicatorState(port_of(comm));
   if (module->state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   const int rc = attach(comm, *module);
@@ -207,7 +318,10 @@ extern "C" int cepheus_module_disable(mca_coll_base_module_t*, ompi_communicator
 
 bool serves_world() {
   const mca_coll_base_comm_coll_t* const coll = ompi_mpi_comm_world.comm.c_coll;
-  return coll != nullptr && coll->coll_bcast == cepheus_bcast;
+  return coll != nullptr &&
+         (coll->coll_bcast == cepheus_bcast || coll->coll_barrier == cepheus_barrier ||
+          coll->coll_allreduce == cepheus_allreduce || coll->coll_reduce == cepheus_reduce ||
+          coll->coll_allgather == cepheus_allgather);
 }
 
 void forget_keyvals() { comm_keyval = self_keyval = MPI_KEYVAL_INVALID; }
@@ -230,11 +344,7 @@ extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm,
   *priority = p.priority;
   module->super.coll_module_enable = cepheus_module_enable;
   module->super.coll_module_disable = cepheus_module_disable;
-  module->super.coll_bcast = cepheus_bcast;
-  if (requests_fit()) {
-    module->super.coll_ibcast = cepheus_ibcast;
-    module->super.coll_bcast_init = cepheus_bcast_init;
-  }
+  set_functions(module->super);
   return &module->super;
 }
 

@@ -1,4 +1,4 @@
-// A request has the memory for its broadcast, so start() allocates nothing but what packing needs.
+// A request has the memory for its call, so start() allocates nothing but what packing needs.
 // States: inactive, active, complete; a persistent one becomes active again by MPI_Start. A
 // broadcast without bytes is complete at once.
 //
@@ -6,6 +6,7 @@
 // that is not complete. The communicator is held until the request is freed.
 #include "ompi-coll/request.h"
 
+#include <algorithm>
 #include <new>
 
 #include "collectives/broadcast.h"
@@ -14,26 +15,39 @@
 
 using namespace cepheus::ompi;
 using cepheus::coll::Broadcast;
+using cepheus::coll::Code;
 using cepheus::coll::CommunicatorState;
+using cepheus::coll::Reduction;
 
 struct cepheus_request_t;
 
 namespace {
 
-struct BufferOf {
-  explicit BufferOf(cepheus_request_t& of);
+// Before the call's own object, which refers to it.
+template <typename Memory>
+struct MemoryOf {
   cepheus_request_t& request;
-  Buffer buffer;
+  Memory memory;
 };
-// While a broadcast is under way.
-struct Running : BufferOf, Broadcast {
-  explicit Running(cepheus_request_t& of);
+
+template <typename Running, typename Call>
+void complete(Call* call, Code code);
+
+struct RunningBroadcast : MemoryOf<Buffer>, Broadcast {
+  RunningBroadcast(cepheus_request_t& of, const BroadcastCall& call)
+      : MemoryOf<Buffer>{of, Buffer(call.elements)},
+        Broadcast(memory.payload(), call.root, complete<RunningBroadcast>) {}
+};
+struct RunningReduction : MemoryOf<ReductionMemory>, Reduction {
+  RunningReduction(cepheus_request_t& of, const ReductionCall& call)
+      : MemoryOf<ReductionMemory>{of, ReductionMemory(call)},
+        Reduction(call.shape, memory.data(), complete<RunningReduction>) {}
 };
 
 }  // namespace
 
-// MPI_Ibcast and MPI_Bcast_init hold the datatype until the request is complete or freed. They keep
-// it in the request, which they take for an ompi_coll_base_nbc_request_t. The header of that type
+// MPI_Ibcast and its kin hold datatypes and operations until the request is complete or freed. They
+// keep them in the request, which they take for an ompi_coll_base_nbc_request_t. The header of that type
 // (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed. libmpi exports its
 // class.
 struct cepheus_request_t {
@@ -44,32 +58,29 @@ struct cepheus_request_t {
   // Our own fields.
   CommunicatorState* state;
   bool is_persistent;
-  BroadcastCall call;
-  alignas(Running) std::byte memory[sizeof(Running)];
+  BroadcastCall call;  // of a persistent one
+  alignas(std::max(alignof(RunningBroadcast), alignof(RunningReduction)))
+      std::byte running[std::max(sizeof(RunningBroadcast), sizeof(RunningReduction))];
 };
 
 namespace {
 
-BufferOf::BufferOf(cepheus_request_t& of)
-    : request(of), buffer(of.call.memory, of.call.count, of.call.type) {}
-
 // May call back into MPI: nothing is held.
-void complete(Broadcast* broadcast, cepheus::coll::Code code) {
-  auto* const running = static_cast<Running*>(broadcast);
+template <typename Running, typename Call>
+void complete(Call* call, Code code) {
+  auto* const running = static_cast<Running*>(call);
   ompi_request_t* const request = &running->request.super;
   running->~Running();
   request->req_status.MPI_ERROR = ompi_errcode_get_mpi_code(from_code(code));  // programs read it
   ompi_request_complete(request, true);
 }
 
-Running::Running(cepheus_request_t& of)
-    : BufferOf(of), Broadcast(buffer.payload(), of.call.root, complete) {}
-
-void start(cepheus_request_t& request) {
+template <typename Running, typename Call>
+void start(cepheus_request_t& request, const Call& call) {
   request.super.req_status.MPI_ERROR = MPI_SUCCESS;
   request.super.req_complete = REQUEST_PENDING;
   request.super.req_state = OMPI_REQUEST_ACTIVE;
-  request.state->start(*new (request.memory) Running(request));
+  request.state->start(*new (request.running) Running(request, call));
 }
 
 }  // namespace
@@ -80,7 +91,7 @@ extern "C" int cepheus_request_free(ompi_request_t** request) {
   if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
   auto* const made = reinterpret_cast<cepheus_request_t*>(*request);
   ompi_communicator_t* comm = made->super.req_mpi_object.comm;
-  if (made->is_persistent) OBJ_RELEASE(made->call.type);
+  if (made->is_persistent) OBJ_RELEASE(made->call.elements.type);
   OMPI_REQUEST_FINI(*request);
   OBJ_RELEASE(*request);
   OBJ_RELEASE(comm);
@@ -95,10 +106,11 @@ extern "C" int cepheus_request_cancel(ompi_request_t*, int) { return MPI_ERR_REQ
 extern "C" int cepheus_request_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     auto* const made = reinterpret_cast<cepheus_request_t*>(requests[i]);
-    if (bytes_of(made->call.count, made->call.type) == 0) {
+    const Elements& elements = made->call.elements;
+    if (bytes_of(elements.count, elements.type) == 0) {
       made->super.req_state = OMPI_REQUEST_ACTIVE;  // complete from the beginning
     } else {
-      start(*made);
+      start<RunningBroadcast>(*made, made->call);
     }
   }
   return OMPI_SUCCESS;
@@ -123,7 +135,7 @@ bool requests_fit() {
 
 namespace {
 
-cepheus_request_t* make(CommunicatorState& state, const BroadcastCall& call, bool persistent) {
+cepheus_request_t* make(CommunicatorState& state, bool persistent) {
   auto* made = OBJ_NEW(cepheus_request_t);
   if (made == nullptr) return nullptr;
   ompi_request_t* const request = &made->super;
@@ -133,23 +145,32 @@ cepheus_request_t* make(CommunicatorState& state, const BroadcastCall& call, boo
   OBJ_RETAIN(request->req_mpi_object.comm);  // its error handler serves MPI_Wait
   made->state = &state;
   made->is_persistent = persistent;
-  made->call = call;
   return made;
+}
+
+template <typename Running, typename Call>
+ompi_request_t* make_and_start(CommunicatorState& state, const Call& call) {
+  cepheus_request_t* const made = make(state, false);
+  if (made == nullptr) return nullptr;
+  start<Running>(*made, call);
+  return &made->super;
 }
 
 }  // namespace
 
 ompi_request_t* start_request(CommunicatorState& state, const BroadcastCall& call) {
-  cepheus_request_t* const made = make(state, call, false);
-  if (made == nullptr) return nullptr;
-  start(*made);
-  return &made->super;
+  return make_and_start<RunningBroadcast>(state, call);
+}
+
+ompi_request_t* start_request(CommunicatorState& state, const ReductionCall& call) {
+  return make_and_start<RunningReduction>(state, call);
 }
 
 ompi_request_t* make_persistent_request(CommunicatorState& state, const BroadcastCall& call) {
-  cepheus_request_t* const made = make(state, call, true);
+  cepheus_request_t* const made = make(state, true);
   if (made == nullptr) return nullptr;
-  OBJ_RETAIN(call.type);
+  made->call = call;
+  OBJ_RETAIN(call.elements.type);
   return &made->super;
 }
 

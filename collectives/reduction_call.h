@@ -1,0 +1,93 @@
+// The arguments of a reduction as a host has them, and what the host keeps for it until its end.
+// `Type` and `Op` are the host's datatypes and operations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "collectives/reduction.h"
+
+namespace cepheus::coll {
+
+// Elements of the program's memory.
+template <typename Type>
+struct Elements {
+  void* memory = nullptr;
+  std::size_t count = 0;
+  Type type{};
+};
+
+// With MPI_IN_PLACE the contribution lies in the result's memory.
+template <typename Type, typename Op>
+struct ReductionCall {
+  ReductionShape shape{Collective::kBarrier, 0};
+  Elements<Type> contribution, result;
+  bool has_result = false;  // on this rank
+  Op op{};
+
+  bool has_operator() const {
+    return shape.collective == Collective::kAllreduce || shape.collective == Collective::kReduce;
+  }
+};
+
+// The memory for `count` elements of a type with gaps: `lower_bound` and `true_extent` are the true
+// ones. origin() is aligned as the program's own elements may be.
+class OperandMemory {
+ public:
+  // False: there is no memory.
+  bool reserve(std::size_t count, std::ptrdiff_t lower_bound, std::ptrdiff_t true_extent,
+               std::ptrdiff_t extent) {
+    constexpr std::ptrdiff_t kAlignment = alignof(std::max_align_t);
+    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * extent;
+    const std::ptrdiff_t low = lower_bound + (last < 0 ? last : 0);
+    const std::ptrdiff_t high = lower_bound + true_extent + (last > 0 ? last : 0);
+    const std::ptrdiff_t before = ((low % kAlignment) + kAlignment) % kAlignment;
+    memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(high - low + before)]());
+    // As a number: it may lie outside the memory.
+    origin_ = reinterpret_cast<std::intptr_t>(memory_.get()) + before - low;
+    return memory_ != nullptr;
+  }
+  bool is_reserved() const { return memory_ != nullptr; }
+  void* origin() const { return reinterpret_cast<void*>(origin_); }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  std::intptr_t origin_ = 0;
+};
+
+// `Buffer` makes a Payload of Elements, `Operation` is an Operator for an operation and Elements.
+template <typename Call, typename Buffer, typename Operation>
+class ReductionMemory {
+ public:
+  explicit ReductionMemory(const Call& call) {
+    if (call.shape.collective == Collective::kBarrier) return;
+    contribution_.emplace(call.contribution);
+    if (call.has_result) result_.emplace(call.result);
+    if (call.has_operator()) operation_.emplace(call.op, call.contribution);
+  }
+
+  // It refers to this object.
+  ReductionData data() {
+    ReductionData data;
+    if (contribution_) data.contribution = contribution_->payload();
+    if (result_) data.result = result_->payload();
+    if (operation_) data.op = &*operation_;
+    return data;
+  }
+  // Runs `hold` with each part, so that the program may free its types and its operation.
+  template <typename Hold>
+  void hold(Hold hold) {
+    if (contribution_) hold(*contribution_);
+    if (result_) hold(*result_);
+    if (operation_) hold(*operation_);
+  }
+
+ private:
+  std::optional<Buffer> contribution_, result_;
+  std::optional<Operation> operation_;
+};
+
+}  // namespace cepheus::coll

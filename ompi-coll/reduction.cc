@@ -1,0 +1,102 @@
+// An operation works on elements in memory. A packed block is such memory if its type has no gaps.
+// Otherwise both operands are unpacked, and the result is packed again.
+#include "ompi-coll/reduction.h"
+
+#include "ompi-coll/codes.h"
+
+namespace cepheus::ompi {
+
+using coll::Code;
+using coll::Collective;
+
+namespace {
+
+void* contribution_of(const void* send, void* receive) {
+  return send == MPI_IN_PLACE ? receive : const_cast<void*>(send);
+}
+
+Elements elements(void* memory, int count, ompi_datatype_t* type) {
+  return {memory, static_cast<std::size_t>(count), type};
+}
+
+}  // namespace
+
+ReductionCall allreduce_call(const void* send, void* receive, int count, ompi_datatype_t* type,
+                             ompi_op_t* op, ompi_communicator_t* comm) {
+  const Elements result = elements(receive, count, type);
+  return {{Collective::kAllreduce, bytes_of(result.count, type)},
+          elements(contribution_of(send, receive), count, type),
+          result,
+          true,
+          {op, comm}};
+}
+
+ReductionCall reduce_call(const void* send, void* receive, int count, ompi_datatype_t* type,
+                          ompi_op_t* op, int root, ompi_communicator_t* comm) {
+  ReductionCall call = allreduce_call(send, receive, count, type, op, comm);
+  call.shape.collective = Collective::kReduce;
+  call.shape.root = root;
+  call.has_result = ompi_comm_rank(comm) == root;
+  return call;
+}
+
+ReductionCall allgather_call(const void* send, int send_count, ompi_datatype_t* send_type,
+                             void* receive, int receive_count, ompi_datatype_t* receive_type,
+                             ompi_communicator_t* comm) {
+  Elements contribution = elements(const_cast<void*>(send), send_count, send_type);
+  Elements result = elements(receive, receive_count, receive_type);
+  const std::size_t block = bytes_of(result.count, receive_type);
+  if (send == MPI_IN_PLACE) {
+    ptrdiff_t lower_bound = 0, extent = 0;
+    (void)ompi_datatype_get_extent(receive_type, &lower_bound, &extent);
+    contribution = result;
+    contribution.memory =
+        static_cast<std::byte*>(receive) + extent * receive_count * ompi_comm_rank(comm);
+  }
+  result.count *= static_cast<std::size_t>(ompi_comm_size(comm));
+  return {{Collective::kAllgather, block}, contribution, result, true, {}};
+}
+
+bool may_be_open_mpis_own(const ReductionCall& call) {
+  return call.shape.collective == Collective::kAllreduce && call.result.count == 1 &&
+         call.result.type == &ompi_mpi_int.dt && (call.op.op == MPI_MAX || call.op.op == MPI_MIN);
+}
+
+Operation::Operation(const OperationOn& operation, const Elements& operand)
+    : operation_(operation), count_(operand.count), type_(operand.type) {
+  ptrdiff_t lower_bound = 0, true_extent = 0;
+  (void)ompi_datatype_get_true_extent(type_, &lower_bound, &true_extent);
+  is_dense_ = lower_bound == 0 &&
+              ompi_datatype_is_contiguous_memory_layout(type_, static_cast<int32_t>(count_)) != 0;
+}
+
+Code Operation::apply(const void* left, void* right) {
+  return is_dense_ ? reduce(left, right) : apply_unpacked(left, right);
+}
+
+Code Operation::reduce(const void* left, void* right) const {
+  const mca_coll_base_comm_coll_t& functions = *operation_.comm->c_coll;
+  return to_code(functions.coll_reduce_local(left, right, static_cast<int>(count_), type_,
+                                             operation_.op, functions.coll_reduce_local_module));
+}
+
+Code Operation::apply_unpacked(const void* left, void* right) {
+  ptrdiff_t lower_bound = 0, extent = 0, true_lower_bound = 0, true_extent = 0;
+  (void)ompi_datatype_get_extent(type_, &lower_bound, &extent);
+  (void)ompi_datatype_get_true_extent(type_, &true_lower_bound, &true_extent);
+  for (coll::OperandMemory* each : {&left_, &right_}) {
+    if (!each->is_reserved() && !each->reserve(count_, true_lower_bound, true_extent, extent))
+      return Code::kNoMemory;
+  }
+  Buffer left_buffer({left_.origin(), count_, type_}),
+      right_buffer({right_.origin(), count_, type_});
+  const std::size_t bytes = left_buffer.bytes();
+  Code rc = left_buffer.unpack(0, left, bytes);
+  if (rc == Code::kDone) rc = right_buffer.unpack(0, right, bytes);
+  if (rc == Code::kDone) rc = reduce(left_.origin(), right_.origin());
+  if (rc != Code::kDone) return rc;
+  Buffer result({right_.origin(), count_, type_});
+  return result.pack(0, right, bytes);
+}
+
+}  // namespace cepheus::ompi
