@@ -44,13 +44,18 @@ struct Envelope {
 };
 
 // Types that MPI has made, some without a name (MPI_Type_create_f90_real): nobody may free them.
-bool is_predefined(int combiner) {
+bool is_predefined_combiner(int combiner) {
   return combiner == kNamed || combiner == kF90Real || combiner == kF90Complex ||
          combiner == kF90Integer;
 }
 
-// An element's bytes lie in order, without gaps, from its address on, and the next element follows.
-// False for some such types, too: packing serves all.
+}  // namespace
+
+bool is_predefined(Datatype type) {
+  Envelope made;
+  return made.read(type) && is_predefined_combiner(made.combiner);
+}
+
 bool is_dense(Datatype type) {
   Count size = 0, lower_bound = 0, extent = 0;
   Envelope made;
@@ -59,7 +64,7 @@ bool is_dense(Datatype type) {
       mpi.Type_get_extent_x(type, &lower_bound, &extent) != kSuccess || lower_bound != 0 ||
       size != extent)
     return false;
-  if (is_predefined(made.combiner)) return true;
+  if (is_predefined_combiner(made.combiner)) return true;
   if ((made.combiner != kDup && made.combiner != kContiguous) || made.types != 1) return false;
   std::vector<int> integer(static_cast<std::size_t>(std::max(made.integers, 1)));
   std::vector<std::intptr_t> address(static_cast<std::size_t>(std::max(made.addresses, 1)));
@@ -68,20 +73,30 @@ bool is_dense(Datatype type) {
                             address.data(), &inner) != kSuccess)
     return false;
   const bool dense = is_dense(inner);
-  Envelope of_inner;
-  if (!of_inner.read(inner) || !is_predefined(of_inner.combiner)) (void)mpi.Type_free(&inner);
+  if (!is_predefined(inner)) (void)mpi.Type_free(&inner);
   return dense;
 }
 
-}  // namespace
+Datatype make_row(const Elements& elements, std::intptr_t distance) {
+  const Calls& mpi = calls();
+  const int count = static_cast<int>(elements.count);
+  Datatype row = kDatatypeNull;
+  if (mpi.Type_create_hindexed(1, &count, &distance, elements.type, &row) != kSuccess)
+    return kDatatypeNull;
+  if (mpi.Type_commit(&row) == kSuccess) return row;
+  (void)mpi.Type_free(&row);
+  return kDatatypeNull;
+}
 
-Buffer::Buffer(const BroadcastCall& call)
-    : memory_(call.memory), count_(call.count), type_(call.type), bytes_(call.bytes) {
-  const bool on_device = coll::is_device_memory(memory_);
+Buffer::Buffer(const Elements& elements) : elements_(elements) {
+  Count size = 0;
+  if (calls().Type_size_x(elements.type, &size) == kSuccess)
+    bytes_ = elements.count * static_cast<std::size_t>(size);
+  const bool on_device = coll::is_device_memory(elements.memory);
   if (on_device) coll::counters().add(coll::Counters::Which::kDevice);
   // A runtime that was loaded after the group's set-up: PMPI_Pack knows the memory.
-  contiguous_ = !on_device && !coll::has_gpu_runtime() && is_dense(type_);
-  if (memory_ == nullptr) leave_bottom();
+  contiguous_ = !on_device && !coll::has_gpu_runtime() && is_dense(elements.type);
+  if (elements.memory == nullptr) leave_bottom();
 }
 
 Buffer::~Buffer() {
@@ -92,26 +107,21 @@ Buffer::~Buffer() {
 // data, at the distance from another address.
 void Buffer::leave_bottom() {
   Count lower_bound = 0, extent = 0;
-  (void)calls().Type_get_true_extent_x(type_, &lower_bound, &extent);
-  memory_ = reinterpret_cast<void*>(static_cast<std::intptr_t>(lower_bound));
+  (void)calls().Type_get_true_extent_x(elements_.type, &lower_bound, &extent);
+  elements_.memory = reinterpret_cast<void*>(static_cast<std::intptr_t>(lower_bound));
   make_own_type(-static_cast<std::intptr_t>(lower_bound));
 }
 
-void Buffer::hold_type() {
+void Buffer::hold() {
   if (!contiguous_ && own_type_ == kDatatypeNull) make_own_type(0);
 }
 
-// All the data as one element, `distance` bytes from the memory. If MPI fails, there is no memory.
+// If MPI fails, there is no memory.
 void Buffer::make_own_type(std::intptr_t distance) {
-  const Calls& mpi = calls();
-  const int elements = static_cast<int>(count_);
-  if (mpi.Type_create_hindexed(1, &elements, &distance, type_, &own_type_) != kSuccess ||
-      mpi.Type_commit(&own_type_) != kSuccess) {
-    memory_ = nullptr;
-    return;
-  }
-  count_ = 1;
-  type_ = own_type_;
+  own_type_ = make_row(elements_, distance);
+  if (own_type_ == kDatatypeNull) elements_.memory = nullptr;
+  elements_.count = 1;
+  elements_.type = own_type_;
 }
 
 coll::Code Buffer::reserve() {
@@ -119,14 +129,14 @@ coll::Code Buffer::reserve() {
   return packed_ != nullptr ? coll::Code::kDone : coll::Code::kNoMemory;
 }
 
-// The caller lets no broadcast with more than INT_MAX elements or bytes come here.
 coll::Code Buffer::pack(std::size_t offset, void* memory, std::size_t length) {
   if (come_ < bytes_) {
     if (const coll::Code rc = reserve(); rc != coll::Code::kDone) return rc;
-    if (memory_ == nullptr) return coll::Code::kFailed;  // no type of our own
+    if (elements_.memory == nullptr) return coll::Code::kFailed;  // no type of our own
     int position = 0;
-    const int rc = calls().Pack(memory_, static_cast<int>(count_), type_, packed_.get(),
-                                static_cast<int>(bytes_), &position, own_communicator());
+    const int rc =
+        calls().Pack(elements_.memory, static_cast<int>(elements_.count), elements_.type,
+                     packed_.get(), static_cast<int>(bytes_), &position, own_communicator());
     if (rc != kSuccess) return to_code(rc);
     if (static_cast<std::size_t>(position) != bytes_) return coll::Code::kFailed;
     come_ = bytes_;
@@ -142,10 +152,11 @@ coll::Code Buffer::unpack(std::size_t offset, const void* memory, std::size_t le
   std::memcpy(packed_.get() + offset, memory, length);
   come_ = std::max(come_, offset + length);
   if (come_ < bytes_) return coll::Code::kDone;
-  if (memory_ == nullptr) return coll::Code::kFailed;
+  if (elements_.memory == nullptr) return coll::Code::kFailed;
   int position = 0;
-  return to_code(calls().Unpack(packed_.get(), static_cast<int>(bytes_), &position, memory_,
-                                static_cast<int>(count_), type_, own_communicator()));
+  return to_code(calls().Unpack(packed_.get(), static_cast<int>(bytes_), &position,
+                                elements_.memory, static_cast<int>(elements_.count), elements_.type,
+                                own_communicator()));
 }
 
 }  // namespace cepheus::pmpi

@@ -121,9 +121,11 @@ bool find_calls() {
   FIND(Iprobe);
   FIND(Irecv);
   FIND(Isend);
+  FIND(Op_free);
   FIND(Pack);
   FIND(Pack_size);
   FIND(Query_thread);
+  FIND(Reduce_local);
   FIND(Request_free);
   FIND(Test);
   FIND(Type_commit);

@@ -42,9 +42,11 @@ struct Calls {
   int (*Iprobe)(int, int, Comm, int*, Status*);
   int (*Irecv)(void*, int, Datatype, int, int, Comm, Request*);
   int (*Isend)(const void*, int, Datatype, int, int, Comm, Request*);
+  int (*Op_free)(Op*);
   int (*Pack)(const void*, int, Datatype, void*, int, int*, Comm);
   int (*Pack_size)(int, Datatype, Comm, int*);
   int (*Query_thread)(int*);
+  int (*Reduce_local)(const void*, void*, int, Datatype, Op);
   int (*Request_free)(Request*);
   int (*Test)(Request*, int*, Status*);
   int (*Type_commit)(Datatype*);

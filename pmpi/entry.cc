@@ -1,40 +1,22 @@
-// MPI's functions that this library defines in front of MPI: programs that preload it call these.
-//
-// All other work goes to the next definition, which is another tool's or MPI's, by the arguments as
-// they came. A handle is a word here: MPICH's handles are ints, Open MPI's are pointers, and the MPI
-// may be one that this build does not serve.
-#include <atomic>
-#include <cstdint>
+// MPI's functions that begin, end and wait, as programs that preload this library call them.
+#include "pmpi/entry.h"
+
 #include <cstdlib>
-#include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "collectives/bcast.h"
 #include "collectives/communicators.h"
 #include "collectives/core/parameters.h"
 #include "collectives/group/transport.h"
 #include "pmpi/background.h"
-#include "pmpi/buffer.h"
-#include "pmpi/calls.h"
-#include "pmpi/codes.h"
-#include "pmpi/communicator.h"
-#include "pmpi/int_count.h"
+#include "pmpi/operations.h"
 #include "pmpi/parameters.h"
-#include "pmpi/request.h"
 #include "pmpi/verdict.h"
-
-#define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
 using namespace cepheus::pmpi;
 using namespace cepheus::coll;
-
-using Handle = std::uintptr_t;
-
-std::atomic<bool> serves{false};  // between MPI_Init and MPI_Finalize
 
 // MPI deletes the attributes of MPI_COMM_SELF first in MPI_Finalize, while messages still flow.
 int on_finalize(Comm, int, void*, void*) {
@@ -49,11 +31,6 @@ bool watch_finalize() {
   int keyval = kKeyvalInvalid;
   return calls().Comm_create_keyval(copy_nothing, on_finalize, &keyval, nullptr) == kSuccess &&
          calls().Comm_set_attr(kCommSelf, keyval, nullptr) == kSuccess;
-}
-
-template <typename Function>
-Function* next(const char* name) {
-  return reinterpret_cast<Function*>(next_definition(name));
 }
 
 std::string why_unable(bool has_calls) {
@@ -99,41 +76,8 @@ void begin(bool has_calls) {
   const bool required = parameters().chosen_mode() == Mode::kRequire;
   if (required || reports_reason)
     host::log(required || has_component ? 0 : 1,
-              "cepheus: this MPI library serves all broadcasts: %s", why.c_str());
+              "cepheus: this MPI library serves all collectives: %s", why.c_str());
   if (required) exit(1);
-}
-
-// The type is committed: MPI packs no element of it. Reports nothing to the program.
-bool is_ready(Datatype type) {
-  char none = 0;
-  int position = 0;
-  return calls().Pack(&none, 0, type, &none, sizeof none, &position, own_communicator()) ==
-         kSuccess;
-}
-
-// MPI_BOTTOM is null. A type has its data elsewhere only if its true lower bound says so.
-bool has_memory(const void* memory, Datatype type) {
-  if (memory != nullptr) return reinterpret_cast<std::intptr_t>(memory) != kInPlace;
-  Count lower_bound = 0, extent = 0;
-  return calls().Type_get_true_extent_x(type, &lower_bound, &extent) == kSuccess &&
-         lower_bound != 0;
-}
-
-// Whether these are arguments that broadcasts may have. MPI reports those that are not.
-bool is_usual(const void* memory, Count count, Datatype type, int root, int size) {
-  return count > 0 && count <= std::numeric_limits<int>::max() && root >= 0 && root < size &&
-         is_ready(type) && has_memory(memory, type);
-}
-
-// In a call of the next definition: a tool's calls PMPI_Bcast, which then goes on to MPI.
-thread_local bool is_passed_on = false;
-
-template <typename Next>
-int pass_on(Next next_one) {
-  const bool outer = std::exchange(is_passed_on, true);
-  const int rc = next_one();
-  is_passed_on = outer;
-  return rc;
 }
 
 template <typename Next>
@@ -143,63 +87,6 @@ int end_communicator(void* comm, Next next_one) {
   const int rc = next_one(comm);
   ending = outer;
   return rc;
-}
-
-// Null: MPI serves the call. Else it has these bytes, one at least.
-Communicator* find_served(BroadcastCall& call, Comm comm) {
-  if (!serves || is_passed_on || comm == kCommNull || comm == ending || call.type == kDatatypeNull)
-    return nullptr;
-  Communicator* const communicator = communicator_of(comm);
-  if (communicator == nullptr || !communicator->state ||
-      !is_usual(call.memory, call.count, call.type, call.root, communicator->size))
-    return nullptr;
-  Count size = 0;
-  if (calls().Type_size_x(call.type, &size) != kSuccess || size <= 0) return nullptr;
-  call.bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(call.count);
-  return call.bytes <= std::numeric_limits<int>::max() ? communicator : nullptr;
-}
-
-int report(int error, Comm comm) {
-  if (error != kSuccess) (void)calls().Comm_call_errhandler(comm, error);
-  return error;
-}
-
-template <typename Next>
-int broadcast(BroadcastCall call, Comm comm, Next next_one) {
-  const auto saved = [&] { return pass_on(next_one); };
-  Communicator* const communicator = find_served(call, comm);
-  if (communicator == nullptr) return saved();
-  std::optional<Buffer> buffer;
-  std::optional<int> saved_rc;
-  const Code code = bcast(
-      *communicator->state, call.bytes, call.root,
-      [&] { return exchange_tags(*communicator, comm); },
-      [&] { return buffer.emplace(call).payload(); },
-      [&] {
-        saved_rc = saved();
-        return to_code(*saved_rc);
-      });
-  if (saved_rc) return *saved_rc;
-  return report(from_code(code), comm);
-}
-
-// Other ranks may be late: nothing here waits for them, nor exchanges tags.
-template <typename Next>
-int start_broadcast(BroadcastCall call, Comm comm, Request* request, Next next_one) {
-  const auto saved = [&] { return pass_on(next_one); };
-  Communicator* const communicator = request != nullptr ? find_served(call, comm) : nullptr;
-  if (communicator == nullptr) return saved();
-  CommunicatorState& state = *communicator->state;
-  if (!communicator->addresses.is_known()) {
-    const std::string why_not = communicator->why_no_addresses;
-    state.count_saved(false, {CallReport::begin_call(), call.bytes, call.root},
-                      !why_not.empty()
-                          ? why_not
-                          : "an MPI_Ibcast before an MPI_Bcast has set this communicator up");
-    return saved();
-  }
-  if (!ibcast_is_served(state, call.bytes, call.root)) return saved();
-  return report(start_request(*communicator, call, *request), comm);
 }
 
 // MPICH reports errors of collectives' requests to their communicators only in MPI_Wait and MPI_Test.
@@ -280,57 +167,24 @@ DEFINE_FINALIZE(PMPI_)
     static const auto next_one = next<int(void*)>(#name); \
     return end_communicator(comm, next_one);              \
   }
-#define DEFINE_BCAST(name)                                                               \
-  CEPHEUS_EXPORT int name(void* memory, int count, Handle type, int root, Handle comm) { \
-    static const auto next_one = next<int(void*, int, Handle, int, Handle)>(#name);      \
-    return broadcast({memory, count, Datatype(type), root}, Comm(comm),                  \
-                     [&] { return next_one(memory, count, type, root, comm); });         \
-  }
-#define DEFINE_IBCAST(name)                                                                     \
-  CEPHEUS_EXPORT int name(void* memory, int count, Handle type, int root, Handle comm,          \
-                          void* request) {                                                      \
-    static const auto next_one = next<int(void*, int, Handle, int, Handle, void*)>(#name);      \
-    return start_broadcast({memory, count, Datatype(type), root}, Comm(comm),                   \
-                           static_cast<Request*>(request),                                      \
-                           [&] { return next_one(memory, count, type, root, comm, request); }); \
-  }
 DEFINE_FREE(MPI_Comm_free)
 DEFINE_FREE(MPI_Comm_disconnect)
 // Fortran of both libraries calls these.
 DEFINE_FREE(PMPI_Comm_free)
 DEFINE_FREE(PMPI_Comm_disconnect)
-DEFINE_BCAST(MPI_Bcast)
-DEFINE_IBCAST(MPI_Ibcast)
-#ifdef CEPHEUS_OPENMPI
-// Open MPI's Fortran converts its arguments, then calls these.
-DEFINE_BCAST(PMPI_Bcast)
-DEFINE_IBCAST(PMPI_Ibcast)
-#else
-// Open MPI 4 and 5 have no large counts, and a program that looks for these functions finds none.
-// Libraries of MPICH's ABI have them from MPI 4 on.
-CEPHEUS_EXPORT int MPI_Bcast_c(void* memory, Count count, Handle type, int root, Handle comm) {
-  static const auto next_one = next<int(void*, Count, Handle, int, Handle)>("MPI_Bcast_c");
-  static const auto next_int = next<int(void*, int, Handle, int, Handle)>("MPI_Bcast");
-  return broadcast({memory, count, Datatype(type), root}, Comm(comm), [&] {
-    if (next_one != nullptr) return next_one(memory, count, type, root, comm);
-    const IntCount in_int(count, Datatype(type));
-    return next_int(memory, in_int.count(), Handle(in_int.type()), root, comm);
-  });
-}
-CEPHEUS_EXPORT int MPI_Ibcast_c(void* memory, Count count, Handle type, int root, Handle comm,
-                                void* request) {
-  static const auto next_one = next<int(void*, Count, Handle, int, Handle, void*)>("MPI_Ibcast_c");
-  static const auto next_int = next<int(void*, int, Handle, int, Handle, void*)>("MPI_Ibcast");
-  return start_broadcast(
-      {memory, count, Datatype(type), root}, Comm(comm), static_cast<Request*>(request), [&] {
-        if (next_one != nullptr) return next_one(memory, count, type, root, comm, request);
-        const IntCount in_int(count, Datatype(type));
-        return next_int(memory, in_int.count(), Handle(in_int.type()), root, comm, request);
-      });
-}
-#endif
 
-// A wait tests while a broadcast is in flight. So broadcasts make progress, and MPI polls all kinds of
+// Operations of reductions in flight are kept.
+#define DEFINE_OP_FREE(name)                                                                 \
+  CEPHEUS_EXPORT int name(void* op) {                                                        \
+    static const auto next_one = next<int(void*)>(#name);                                    \
+    if (!serves || op == nullptr || !free_later(*static_cast<Op*>(op))) return next_one(op); \
+    *static_cast<Op*>(op) = kOpNull;                                                         \
+    return kSuccess;                                                                         \
+  }
+DEFINE_OP_FREE(MPI_Op_free)
+DEFINE_OP_FREE(PMPI_Op_free)
+
+// A wait tests while a call of ours is in flight. So those make progress, and MPI polls all kinds of
 // requests, and reports each error once. `is_over`: the test has found completed requests, or none.
 #define DEFINE_WAIT_OF(prefix, complete, name, parameters, arguments, test, test_parameters, \
                        test_arguments, is_over)                                              \

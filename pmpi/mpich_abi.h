@@ -28,6 +28,7 @@ inline constexpr Comm kCommSelf = 0x44000001;
 inline constexpr Datatype kDatatypeNull = 0x0c000000;
 inline constexpr Datatype kByte = 0x4c00010d;
 inline constexpr Datatype kInt = 0x4c000405;
+inline constexpr Op kOpNull = 0x18000000;
 inline constexpr Op kMin = 0x58000002;
 inline constexpr Request kRequestNull = 0x2c000000;
 inline constexpr Info kInfoNull = 0x1c000000;

@@ -27,7 +27,7 @@ struct Status {
 // without MPI, such as mpirun's shells, preload this library, too.
 inline Comm kCommNull, kCommWorld, kCommSelf;
 inline Datatype kDatatypeNull, kByte, kInt;
-inline Op kMin;
+inline Op kOpNull, kMin;
 inline Request kRequestNull;
 inline Info kInfoNull;
 inline Errhandler kErrorsReturn;
@@ -41,7 +41,8 @@ bool find_handles(Find find) {
   };
   return set(kCommNull, "ompi_mpi_comm_null") && set(kCommWorld, "ompi_mpi_comm_world") &&
          set(kCommSelf, "ompi_mpi_comm_self") && set(kDatatypeNull, "ompi_mpi_datatype_null") &&
-         set(kByte, "ompi_mpi_byte") && set(kInt, "ompi_mpi_int") && set(kMin, "ompi_mpi_op_min") &&
+         set(kByte, "ompi_mpi_byte") && set(kInt, "ompi_mpi_int") &&
+         set(kOpNull, "ompi_mpi_op_null") && set(kMin, "ompi_mpi_op_min") &&
          set(kRequestNull, "ompi_request_null") && set(kInfoNull, "ompi_mpi_info_null") &&
          set(kErrorsReturn, "ompi_mpi_errors_return");
 }

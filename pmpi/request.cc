@@ -1,6 +1,6 @@
-// MPI owns the generalized request and the broadcast owns its run; the last of both frees the
-// memory. The buffer goes first, when the broadcast is over, because MPICH forbids calls of MPI
-// while it frees a request. The datatype is held, since the program may free it at once.
+// MPI owns the generalized request and the call owns its run; the last of both frees the memory. The
+// buffers go first, when the call is over, because MPICH forbids calls of MPI while it frees a
+// request. Datatypes and operations are held, since the program may free them at once.
 //
 // A thread that has called set_failure() gets a failure there; else MPI reports it to
 // MPI_COMM_WORLD. Cancelling is refused.
@@ -19,32 +19,23 @@ namespace cepheus::pmpi {
 
 using coll::Broadcast;
 using coll::Code;
+using coll::Reduction;
 
 namespace {
 
 std::atomic<int> in_flight{0};
 thread_local Failure* failure_of_thread = nullptr;
 
-void complete(Broadcast* broadcast, Code code);
-
-// Gone when the broadcast is over: MPICH lets no function of ours call MPI while it frees a request.
-struct BufferOf {
-  std::optional<Buffer> buffer;
-};
-// From the call until the broadcast is over and MPI has freed the request. MPI_Request_free, which
-// programs shall not call for it, comes first.
-struct Running : BufferOf, Broadcast {
-  Running(const BroadcastCall& call, const Communicator& communicator)
-      : BufferOf{std::optional<Buffer>(std::in_place, call)},
-        Broadcast(buffer->payload(), call.root, complete),
-        comm(communicator.programs) {
-    buffer->hold_type();
-  }
+// From the call until it is over and MPI has freed the request. MPI_Request_free, which programs shall
+// not call for it, comes first.
+struct Shared {
+  explicit Shared(const Communicator& communicator) : comm(communicator.programs) {}
   const SharedComm comm;
   Request handle = kRequestNull;
   std::atomic<int> owners{2};
 };
 
+template <typename Running>
 int release(void* state) {
   auto* const running = static_cast<Running*>(state);
   if (running->owners.fetch_sub(1) == 1) delete running;
@@ -53,14 +44,38 @@ int release(void* state) {
 
 // Requests in flight are counted until they are complete: MPI_Waitall of MPICH 4.0 ends the job if it
 // has to wait for one.
-void complete(Broadcast* broadcast, Code) {
-  auto* const running = static_cast<Running*>(broadcast);
-  running->buffer.reset();
+template <typename Running, typename Call>
+void complete(Call* call, Code) {
+  auto* const running = static_cast<Running*>(call);
+  running->memory.reset();
   (void)calls().Grequest_complete(running->handle);
   in_flight.fetch_sub(1);
-  (void)release(running);
+  (void)release<Running>(running);
 }
 
+// Gone when the call is over: MPICH lets no function of ours call MPI while it frees a request.
+template <typename Memory>
+struct MemoryOf {
+  std::optional<Memory> memory;
+};
+struct RunningBroadcast : MemoryOf<Buffer>, Broadcast, Shared {
+  RunningBroadcast(const BroadcastCall& call, const Communicator& communicator)
+      : MemoryOf<Buffer>{std::optional<Buffer>(std::in_place, call.elements)},
+        Broadcast(memory->payload(), call.root, complete<RunningBroadcast>),
+        Shared(communicator) {
+    memory->hold();
+  }
+};
+struct RunningReduction : MemoryOf<ReductionMemory>, Reduction, Shared {
+  RunningReduction(const ReductionCall& call, const Communicator& communicator)
+      : MemoryOf<ReductionMemory>{std::optional<ReductionMemory>(std::in_place, call)},
+        Reduction(call.shape, memory->data(), complete<RunningReduction>),
+        Shared(communicator) {
+    memory->hold([](auto& part) { part.hold(); });
+  }
+};
+
+template <typename Running>
 int query(void* state, Status* status) {
   *status = Status{};
   status->source = kAnySource;  // as of MPICH's own collectives
@@ -76,12 +91,12 @@ int query(void* state, Status* status) {
 // MPI-4.0 6.12: non-blocking collectives can't be cancelled.
 int refuse_cancel(void*, int) { return kErrRequest; }
 
-}  // namespace
-
-int start_request(Communicator& communicator, const BroadcastCall& call, Request& out) {
+template <typename Running, typename Call>
+int start(Communicator& communicator, const Call& call, Request& out) {
   auto* const running = new (std::nothrow) Running(call, communicator);
   if (running == nullptr) return kErrNoMem;
-  const int rc = calls().Grequest_start(query, release, refuse_cancel, running, &running->handle);
+  const int rc = calls().Grequest_start(query<Running>, release<Running>, refuse_cancel, running,
+                                        &running->handle);
   if (rc != kSuccess) {
     delete running;
     return rc;
@@ -90,6 +105,16 @@ int start_request(Communicator& communicator, const BroadcastCall& call, Request
   in_flight.fetch_add(1);
   communicator.state->start(*running);
   return kSuccess;
+}
+
+}  // namespace
+
+int start_request(Communicator& communicator, const BroadcastCall& call, Request& out) {
+  return start<RunningBroadcast>(communicator, call, out);
+}
+
+int start_request(Communicator& communicator, const ReductionCall& call, Request& out) {
+  return start<RunningReduction>(communicator, call, out);
 }
 
 void set_failure(Failure* failure) { failure_of_thread = failure; }

@@ -16,6 +16,7 @@ SAME(kCommSelf, MPI_COMM_SELF);
 SAME(kDatatypeNull, MPI_DATATYPE_NULL);
 SAME(kByte, MPI_BYTE);
 SAME(kInt, MPI_INT);
+SAME(kOpNull, MPI_OP_NULL);
 SAME(kMin, MPI_MIN);
 SAME(kRequestNull, MPI_REQUEST_NULL);
 SAME(kInfoNull, MPI_INFO_NULL);

@@ -1,5 +1,5 @@
-// Broadcasts of types that were made with large counts (MPI 4), by MPI_Bcast and MPI_Bcast_c, from
-// each root. MPI_Type_get_envelope refuses such types.
+// Broadcasts and gathers of types that were made with large counts (MPI 4), by MPI_Bcast, MPI_Bcast_c
+// and MPI_Allgather_c. MPI_Type_get_envelope refuses such types. Reductions with large counts, too.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +33,56 @@ static void broadcast(MPI_Datatype type, int step, int rank, int root) {
   }
 }
 
+static void expect(double is, double should, const char* what) {
+  if (is == should) return;
+  fprintf(stderr, "%s: %g, not %g\n", what, is, should);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void reduce(int rank, int size, int root) {
+  const double own = rank + root, total = size * (size - 1) / 2 + size * root;
+  const double last = size - 1 + root;
+  double result = -1;
+  MPI_Request request;
+  MPI_Allreduce_c(&own, &result, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  expect(result, total, "MPI_Allreduce_c");
+  MPI_Iallreduce_c(&own, &result, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(result, last, "MPI_Iallreduce_c");
+  result = -1;
+  MPI_Reduce_c(&own, &result, 1, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
+  expect(result, rank == root ? total : -1, "MPI_Reduce_c");
+  result = -1;
+  MPI_Ireduce_c(&own, &result, 1, MPI_DOUBLE, MPI_MAX, root, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(result, rank == root ? last : -1, "MPI_Ireduce_c");
+}
+
+// Every second int of each rank's part.
+static void gather(int rank, int size) {
+  enum { kInts = 4, kPart = 2 * kInts };
+  MPI_Datatype gaps, part;
+  MPI_Type_vector_c(kInts, 1, 2, MPI_INT, &gaps);
+  MPI_Type_create_resized_c(gaps, 0, kPart * sizeof(int), &part);
+  MPI_Type_commit(&part);
+  const int own[kInts] = {rank, rank + 1, rank + 2, rank + 3};
+  int* const all = malloc((size_t)(size * kPart) * sizeof(int));
+  for (int blocking = 0; blocking < 2; ++blocking) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    memset(all, 0xFF, (size_t)(size * kPart) * sizeof(int));
+    if (blocking)
+      MPI_Allgather_c(own, kInts, MPI_INT, all, 1, part, MPI_COMM_WORLD);
+    else
+      MPI_Iallgather_c(own, kInts, MPI_INT, all, 1, part, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size * kPart; ++i)
+      expect(all[i], i % 2 == 0 ? i / kPart + i % kPart / 2 : -1, "MPI_Allgather_c");
+  }
+  free(all);
+  MPI_Type_free(&part);
+  MPI_Type_free(&gaps);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, size = 0;
@@ -49,6 +99,8 @@ int main(int argc, char** argv) {
     broadcast(dense, 1, rank, root);
     broadcast(gaps, kStride, rank, root);
     broadcast(copy, 1, rank, root);
+    reduce(rank, size, root);
+    gather(rank, size);
   }
   MPI_Type_free(&dense);
   MPI_Type_free(&gaps);
