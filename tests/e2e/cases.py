@@ -6,7 +6,7 @@ communicators, threads or messages. Sizes, links, packets and faults are below t
 
 from typing import NamedTuple
 
-from harness import PROGRAMS, REQUIRE, VERBOSE, EndToEnd, over_fabric, star
+from harness import ALL_COLLECTIVES, PROGRAMS, REDUCTIONS, REQUIRE, VERBOSE, EndToEnd, over_fabric, star
 
 NONE, MANY = (0,), range(21, 1 << 30)
 
@@ -21,6 +21,14 @@ class Case(NamedTuple):
 
 
 TWO_EACH = {"hosts": 2, "options": ("--ranks-per-host", 2)}
+REDUCED = {"mca": {**REQUIRE, **ALL_COLLECTIVES}}
+
+
+def reductions(way, calls):
+    """With the one by which a program checks its end, where that counts."""
+    return {f"{each}s_{way}": (calls, calls + 1) for each in REDUCTIONS}
+
+
 CASES = (
     # Types and memory.
     Case("types_that_differ_between_ranks", "broadcast_check --count 60 --max 524288 --type mixed --root random"),
@@ -48,6 +56,14 @@ CASES = (
          {"ibcasts_eager": MANY, "ibcasts_bulk": MANY, "ibcasts_tree": NONE, "ibcasts_saved": NONE}),
     Case("communicator_freed_before_others_start", "ibcast_check --leave 1", leaves_no_group=True),
     Case("several_ranks_on_a_host", "ibcast_check --count 20 --mix 1 --type mixed", TWO_EACH, {"ibcasts_hosts": MANY, "ibcasts_saved": NONE}),
+    # Reductions, gathers and barriers.
+    Case("reductions_in_the_switch", "counters_check --reductions 30", REDUCED, {**reductions("network", 60), **reductions("saved", 0)}),
+    Case("reductions_of_several_ranks_on_a_host", "counters_check --reductions 30", {**TWO_EACH, **REDUCED}, dict.fromkeys(reductions("hosts", 60), range(60, 123))),  # a report has leaders and other ranks on lines of their own
+    Case("duplications_under_way", "order_check --idup 1", REDUCED, {}),
+    Case("chosen_collectives_only", "counters_check --reductions 30", {"mca": {**REQUIRE, "coll_cepheus_collectives": "barrier"}},
+         {"barriers_network": (60,), "allreduces_network": NONE, "bcasts_eager": NONE}),
+    Case("reductions_of_memory_of_a_gpu", "device_memory_check", REDUCED, {}),
+    Case("reductions_with_wrong_arguments", "wrong_arguments_check", REDUCED, {}),
     Case("a_switch_without_space", "ibcast_check --count 40 --mix 1 --type mixed", {"topology": star(4, switch="max_groups = 0"), "mca": {}},
          {"ibcasts_tree": MANY}),
 )

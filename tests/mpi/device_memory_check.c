@@ -1,4 +1,4 @@
-/* Broadcasts from and to memory that the (imitated) GPU driver claims for its device: on odd ranks,
+/* Broadcasts and reductions from and to memory that the (imitated) GPU driver claims for its device: on odd ranks,
  * or as a root, or both. The data must be right, and the driver must have been queried.
  *
  *   device_memory_check [--late 1]   1: the program loads the driver after its first broadcasts
@@ -22,7 +22,21 @@ static void load_driver(void) {
   }
 }
 
-enum { kMost = 300000 };
+enum { kMost = 300000, kNumbers = 100 };
+
+/* Sums of numbers in place, then all ranks' first numbers; 0 if right. */
+static int reduce_and_check(int* numbers, int rank, int size, int key) {
+  int wrong = 0;
+  for (int i = 0; i < kNumbers; i++) numbers[i] = key + i + rank;
+  MPI_Allreduce(MPI_IN_PLACE, numbers, kNumbers, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < kNumbers; i++)
+    wrong |= numbers[i] != size * (key + i) + size * (size - 1) / 2;
+  numbers[kNumbers] = key + rank;
+  MPI_Allgather(numbers + kNumbers, 1, MPI_INT, numbers, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < size; i++) wrong |= numbers[i] != key + i;
+  if (wrong) fprintf(stderr, "device_memory_check: rank %d: a reduction is wrong\n", rank);
+  return wrong;
+}
 
 int main(int argc, char** argv) {
   const int late = atoi(option(argc, argv, "--late", "0"));
@@ -41,12 +55,13 @@ int main(int argc, char** argv) {
     const uint64_t key = mix((uint64_t)i);
     wrong |=
         broadcast_and_check(memory, i % 2 == 0 ? kMost : 500, key, (int)(i % size), MPI_COMM_WORLD);
+    wrong |= reduce_and_check((int*)memory, rank, size, (int)i);
   }
   if (*questions == 0) {
     fprintf(stderr, "device_memory_check: the driver was not queried\n");
     wrong = 1;
   }
-  const int code = conclude(wrong, "broadcasts", count);
+  const int code = conclude(wrong, "broadcasts and reductions", count);
   free(memory);
   MPI_Finalize();
   return code;

@@ -1,5 +1,5 @@
-/* Broadcasts with wrong arguments on all ranks: the MPI library reports each by its error class, and
- * right broadcasts still work, also from MPI_BOTTOM, which is a null address. Plain MPI.
+/* Broadcasts and reductions with wrong arguments on all ranks: the MPI library reports each by its
+ * error class, and right ones still work, also from MPI_BOTTOM, which is a null address. Plain MPI.
  */
 #include "tests/mpi/pattern.h"
 
@@ -44,6 +44,53 @@ static void check_ibcast_errors(int* data, int size) {
 #endif
 }
 
+static void check_reduction_errors(int* data, int size) {
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  int out[8];
+  double number = 1, result;
+  MPI_Request none;
+  MPI_Datatype pair;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  expect(MPI_ERR_OP, "operation on a type that it does not take",
+         MPI_Allreduce(&number, &result, 1, MPI_DOUBLE, MPI_BAND, comm));
+  expect(MPI_ERR_OP, "null operation", MPI_Allreduce(data, out, 1, MPI_INT, MPI_OP_NULL, comm));
+  expect(MPI_ERR_OP, "null operation of iallreduce",
+         MPI_Iallreduce(data, out, 1, MPI_INT, MPI_OP_NULL, comm, &none));
+#ifndef MPICH_VERSION /* MPICH 4.0 crashes */
+  expect(MPI_ERR_COUNT, "count of allreduce", MPI_Allreduce(data, out, -1, MPI_INT, MPI_SUM, comm));
+  expect(MPI_ERR_COUNT, "count of ireduce",
+         MPI_Ireduce(data, out, -1, MPI_INT, MPI_SUM, 0, comm, &none));
+#endif
+  expect(MPI_ERR_ROOT, "root of reduce", MPI_Reduce(data, out, 1, MPI_INT, MPI_SUM, size, comm));
+#ifdef MPICH_VERSION /* Open MPI uses such a type */
+  expect(MPI_ERR_TYPE, "type of allgather not committed",
+         MPI_Allgather(data, 2, MPI_INT, data, 1, pair, comm));
+#endif
+  expect(MPI_ERR_COMM, "null communicator of barrier", MPI_Barrier(MPI_COMM_NULL));
+  expect(MPI_ERR_COMM, "null communicator of ibarrier", MPI_Ibarrier(MPI_COMM_NULL, &none));
+  MPI_Type_free(&pair);
+}
+
+/* Each rank's numbers from MPI_BOTTOM. */
+static void check_bottom_gather(int* data, int rank, int size) {
+  MPI_Aint address;
+  MPI_Datatype absolute;
+  const int length = 5;
+  MPI_Get_address(data, &address);
+  MPI_Type_create_hindexed(1, &length, &address, MPI_INT, &absolute);
+  MPI_Type_commit(&absolute);
+  int all[5 * 64] = {0};
+  for (int i = 0; i < length; i++) data[i] = rank * length + i;
+  expect(MPI_SUCCESS, "allgather from bottom",
+         MPI_Allgather(MPI_BOTTOM, 1, absolute, all, length, MPI_INT, MPI_COMM_WORLD));
+  for (int i = 0; i < length * size; i++) {
+    if (all[i] == i) continue;
+    fprintf(stderr, "number %d of an allgather is %d\n", i, all[i]);
+    wrong = 1;
+  }
+  MPI_Type_free(&absolute);
+}
+
 static void check_bottom(int* data, int rank) {
   MPI_Aint address;
   MPI_Datatype absolute;
@@ -70,7 +117,9 @@ int main(int argc, char** argv) {
     wrong |= broadcast_and_check((unsigned char*)data, 100, (uint64_t)root, root, MPI_COMM_WORLD);
     check_errors(data, size);
     check_ibcast_errors(data, size);
+    check_reduction_errors(data, size);
     check_bottom(data, rank);
+    check_bottom_gather(data, rank, size);
   }
   const int code = conclude(wrong, "roots", size);
   free(data);
