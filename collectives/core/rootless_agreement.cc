@@ -30,7 +30,9 @@ const char* name(RootlessKind kind) {
 
 RootlessAgreement::RootlessAgreement(int member, int size, std::uint32_t window)
     : member_(member), size_(size), window_(window) {
-  if (decides()) statuses_.resize(static_cast<std::size_t>(size));
+  if (!decides()) return;
+  statuses_.resize(static_cast<std::size_t>(size));
+  waitings_.resize(static_cast<std::size_t>(size));
 }
 
 // --- Messages.
@@ -75,10 +77,7 @@ void RootlessAgreement::receive(int from, const RootlessMessage& m, RootlessOutp
                          " lacks",
                      out);
     case RootlessKind::kWaiting:
-      if (stage_ != Stage::kWhole || seen_ <= m.units) return;
-      out.sends.push_back({from, message(RootlessKind::kHas)});
-      out.sends.back().message.units = m.units;
-      return;
+      return take_waiting(m, from, out);
     case RootlessKind::kHas:
       return take_has(m, from, out);
     case RootlessKind::kEnded:
@@ -96,7 +95,7 @@ void RootlessAgreement::renew(std::uint64_t call, RootlessOutput& out) {
   ++generation_;
   stage_ = Stage::kWhole;
   calls_ = call;
-  units_ = seen_ = complete_ = 0;
+  units_ = seen_ = contributed_ = complete_ = 0;
   std::ranges::fill(statuses_, std::nullopt);
   requests_.reset();
   served_ = 0;
@@ -276,6 +275,7 @@ void RootlessAgreement::forget_requests() {
   requested_since_ = false;
   answers_ = 0;
   requested_at_once_ = 1;
+  std::ranges::fill(waitings_, std::uint8_t{0});
 }
 
 void RootlessAgreement::watch(Time now, RootlessOutput& out) {
@@ -293,12 +293,29 @@ void RootlessAgreement::watch(Time now, RootlessOutput& out) {
 void RootlessAgreement::request(RootlessOutput& out) {
   RootlessMessage waiting = message(RootlessKind::kWaiting);
   waiting.units = seen_;
+  waiting.complete = contributed_;
   if (!decides()) return out.sends.push_back({0, waiting});
   for (int i = 0; i < std::min(requested_at_once_, size_ - 1); ++i) {
     out.sends.push_back({next_requested_, waiting});
     next_requested_ = next_requested_ % (size_ - 1) + 1;
   }
   if (answers_ == 0) requested_at_once_ = std::min(2 * requested_at_once_, kMostRequested);
+}
+
+void RootlessAgreement::take_waiting(const RootlessMessage& m, int from, RootlessOutput& out) {
+  if (stage_ != Stage::kWhole) return;
+  if (seen_ > m.units) {
+    out.sends.push_back({from, message(RootlessKind::kHas)});
+    out.sends.back().message.units = m.units;
+    return;
+  }
+  if (!decides() || m.units != seen_ || m.complete <= seen_ || contributed_ <= seen_) return;
+  std::uint8_t& waitings = waitings_[static_cast<std::size_t>(from)];
+  waitings = std::min<std::uint8_t>(waitings + 1, kSilent);
+  const auto silent = std::ranges::count(waitings_, kSilent);
+  if (silent < size_ - 1 || !rules.silent_is_lost) return;
+  CEPHEUS_SITUATION("a result reaches no member");
+  fail(Cause::kLost, "a result does not arrive at any member, and all have contributed to it", out);
 }
 
 void RootlessAgreement::take_has(const RootlessMessage& m, int from, RootlessOutput& out) {

@@ -29,7 +29,7 @@
 //   LACK(first, end)              a member without these units -> its holder, which sends their bits,
 //                                 then served()
 //   GONE                          the holder does not keep them: the member sends ENDED
-//   WAITING(unit) -> HAS(unit)    see watch()
+//   WAITING(unit, contributed) -> HAS(unit)    see watch()
 //   ENDED(member)                 to all: it can't be reached, or a result is gone. All calls that are
 //                                 not complete end in an error, also those on path kSaved
 //
@@ -55,8 +55,6 @@
 //                   then one call ends in success at some members and in an error at others.
 //   ENDED, STATUS   If member 0 dies before it has sent DECISION to all, a member that has no call
 //                   under way waits for it at the communicator's end, until the launcher ends the job.
-//   WAITING         If the fabric loses a contribution that it has acknowledged, or a unit's result
-//                   at every member, no member sends HAS. All members wait for ever.
 //
 // Source: the flush of virtual synchrony (Birman and Joseph, 1987). Before a group's members change,
 // each gets the messages that any of them has got.
@@ -89,9 +87,11 @@ struct RootlessMessage {
   };
   Kind kind;
   std::uint32_t generation;
-  std::uint64_t units;     // kStatus: results here; kLack: first; kWaiting, kHas: unit
-  std::uint64_t complete;  // kStatus, kDecision, kLack: units of complete calls
-  std::uint64_t calls;     // kStatus, kDecision: complete ones
+  std::uint64_t units;  // kStatus: results here; kLack: first; kWaiting, kHas: unit
+  std::uint64_t
+      complete;         // kStatus, kDecision, kLack: units of complete calls; kWaiting: units that
+                        // the sender has contributed to
+  std::uint64_t calls;  // kStatus, kDecision: complete ones
   std::uint64_t retry_at;  // kDecision: the call at which all try to set up the next group
   std::int32_t member;     // kDecision: the holder; kEnded: the lost one
   std::uint32_t requests;  // kDecision: LACKs that the receiver will serve
@@ -134,6 +134,7 @@ class RootlessAgreement {
   // that time doubles up to kRequestSeldom.
   static constexpr std::chrono::milliseconds kRequest{4000}, kRequestAgain{2000},
       kRequestSeldom{64000};
+  static constexpr std::uint8_t kSilent = 3;
   static constexpr int kMostRequested = 16;  // members at a time
 
   // `window`: of the groups, in units, and P - 1 more.
@@ -169,7 +170,13 @@ class RootlessAgreement {
   // answers HAS. After two such answers in a row the unit is lost, and the group has failed. The
   // second request is sent after the first answer, because the NIC may be about to hand over the
   // result.
+  //
+  // A result may reach no member: its fabric lost it everywhere, or lost a contribution that it had
+  // acknowledged. Then no member answers. It is lost once member 0 has kSilent WAITINGs from each
+  // member, all of which have contributed to it.
   void watch(Time now, RootlessOutput& out);
+  // This member has contributed to these units of the group, without gaps.
+  void contribute(std::uint64_t units) { contributed_ = units; }
   // No call follows, and none is in flight. This member lacks nothing, so it finds no failure any
   // more. Other members may find one, and need this member until is_finished() on all members.
   void close() { is_closed_ = true; }
@@ -214,6 +221,7 @@ class RootlessAgreement {
   void take_decision(const RootlessMessage& decision, RootlessOutput& out);
   void serve(int to, const RootlessMessage& lack, RootlessOutput& out);
   void release_if_served(RootlessOutput& out);
+  void take_waiting(const RootlessMessage& message, int from, RootlessOutput& out);
   void take_has(const RootlessMessage& message, int from, RootlessOutput& out);
   void give_up(int member, const std::string& reason, RootlessOutput& out);
   void end(int member, const std::string& reason, RootlessOutput& out);
@@ -226,12 +234,13 @@ class RootlessAgreement {
 
   std::uint64_t started_ = 0;  // calls
   Stage stage_ = Stage::kNoGroup;
-  std::uint32_t generation_ = 0;  // of the group, or of the last one
-  std::uint64_t calls_ = 0;       // the first one that is not complete by groups
-  std::uint64_t units_ = 0;       // results
-  std::uint64_t seen_ = 0;        // ... and those of an operation that is not complete
-  std::uint64_t complete_ = 0;    // units of complete calls
-  std::uint64_t retry_at_ = 0;    // call; if there is no group
+  std::uint32_t generation_ = 0;   // of the group, or of the last one
+  std::uint64_t calls_ = 0;        // the first one that is not complete by groups
+  std::uint64_t units_ = 0;        // results
+  std::uint64_t seen_ = 0;         // ... and those of an operation that is not complete
+  std::uint64_t contributed_ = 0;  // units
+  std::uint64_t complete_ = 0;     // units of complete calls
+  std::uint64_t retry_at_ = 0;     // call; if there is no group
   std::uint64_t retry_after_ = 1;
   Cause cause_ = Cause::kWork;
   std::string reason_;
@@ -247,10 +256,11 @@ class RootlessAgreement {
 
   std::optional<Time> request_at_;  // WAITING is due; else in request_in_ from now on
   std::chrono::milliseconds request_in_ = kRequest, request_again_in_ = kRequestAgain;
-  bool requested_since_ = false;  // WAITING was sent after the last answer
-  int answers_ = 0;               // that count
-  int next_requested_ = 1;        // member 0: to which WAITING goes next...
-  int requested_at_once_ = 1;     // ... and to how many
+  bool requested_since_ = false;        // WAITING was sent after the last answer
+  int answers_ = 0;                     // that count
+  int next_requested_ = 1;              // member 0: to which WAITING goes next...
+  int requested_at_once_ = 1;           // ... and to how many
+  std::vector<std::uint8_t> waitings_;  // member 0's, by member: for the unit that it waits for
 };
 
 }  // namespace cepheus::coll

@@ -306,6 +306,28 @@ TEST(RootlessAgreement, ALateAnswerAboutAResultIsNone) {
   EXPECT_EQ(all[1].stage(), Stage::kWhole);
 }
 
+// The fabric lost a contribution that it had acknowledged, or the result everywhere.
+TEST(RootlessAgreement, AResultThatReachesNoMemberIsFoundLostOnceAllHaveContributed) {
+  Members all(3);
+  all.start(1);
+  RootlessAgreement::Time now{};
+  const auto wait = [&](std::chrono::seconds time) {
+    for (const auto end = now + time; now < end; now += std::chrono::milliseconds(500))
+      for (int i = 0; i < 3; ++i) all[i].watch(now, all.out(i));
+    all.deliver();
+  };
+  all[0].contribute(1);
+  all[1].contribute(1);
+  wait(std::chrono::hours(1));
+  EXPECT_EQ(all[0].stage(), Stage::kWhole) << "member 2 is late";
+  all[2].contribute(1);
+  wait(std::chrono::minutes(2));
+  EXPECT_EQ(all[0].stage(), Stage::kWhole) << "its result may be on its way";
+  wait(std::chrono::minutes(5));
+  EXPECT_EQ(all[0].cause(), Cause::kLost);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(all[i].stage(), Stage::kStopping);
+}
+
 // Member 0 doesn't know which members have the result. If a member is late, none has it.
 TEST(RootlessAgreement, Member0RequestsAroundEverMoreRarely) {
   constexpr int kSize = 40;

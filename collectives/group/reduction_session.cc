@@ -81,7 +81,7 @@ void ReductionSession::contribute() {
   const std::uint64_t unit = agreement_.units();
   if (contributed_ > unit || !group_->is_idle()) return;
   group_->start(block_, prepare_result(unit), unit_bytes());
-  if (!group_->is_idle()) ++contributed_;
+  if (!group_->is_idle()) agreement_.contribute(++contributed_);
 }
 
 // --- Groups.

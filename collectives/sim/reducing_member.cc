@@ -228,7 +228,7 @@ void ReducingMember::contribute() {
                          {{data, data + length},
                           is_direct ? call.memory.data() + at : results_[slot(contributed_)].data(),
                           adds});
-      ++contributed_;
+      agreement_.contribute(++contributed_);
     }
   }
 }

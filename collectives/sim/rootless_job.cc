@@ -168,7 +168,8 @@ void RootlessJob::inject(GroupFault fault) {
       if (world_.pick(2) == 0) reconnect_at_ = outcome_.events + kEventsDisconnected;
       break;
     case GroupFault::kDeaf:
-      world_.groups.back().deafen(victim);
+      if (world_.pick(4) != 0) return world_.groups.back().deafen(victim);
+      for (int i = 0; i < plan_.ranks; ++i) world_.groups.back().deafen(i);
       break;
     case GroupFault::kMute:
       world_.groups.back().mute(victim);
