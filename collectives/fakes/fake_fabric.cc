@@ -119,14 +119,8 @@ void Fabric::deliver(std::uint32_t end) {
   group.arrived.push_back(std::move(arrived));
 }
 
-// Not all ends of a group that reduces: then no member has a result, and all wait for ever
-// (core/rootless_agreement.h, WAITING).
 void Fabric::deafen(std::uint32_t end) {
   mcast_group& group = *find(end);
-  if (group.reduction != nullptr && std::ranges::any_of(groups_, [&](const auto& each) {
-        return each->wire == group.wire && each.get() != &group && (each->is_deaf || each->is_mute);
-      }))
-    return;
   group.is_deaf = true;
   if (group.reduction != nullptr) group.reduction->deafen(group.place());
 }
