@@ -2,6 +2,7 @@
 // `Type` and `Op` are the host's datatypes and operations.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,19 +34,37 @@ struct ReductionCall {
   }
 };
 
-// The memory for `count` elements of a type with gaps: `lower_bound` and `true_extent` are the true
-// ones. origin() is aligned as the program's own elements may be.
+// The bounds of a type as MPI counts them, and the true ones, of its data.
+struct Bounds {
+  std::ptrdiff_t lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+
+  // The first byte of `count` elements, and the end of the last one, from the address of the first.
+  // A user's operation may assign whole elements, so their gaps count.
+  std::ptrdiff_t begin(std::size_t count) const {
+    return std::min(lower, true_lower) + std::min(last(count), std::ptrdiff_t{0});
+  }
+  std::ptrdiff_t end(std::size_t count) const {
+    return std::max(lower + extent, true_lower + true_extent) +
+           std::max(last(count), std::ptrdiff_t{0});
+  }
+
+ private:
+  std::ptrdiff_t last(std::size_t count) const {
+    return static_cast<std::ptrdiff_t>(count - 1) * extent;
+  }
+};
+
+// The memory for `count` elements of a type with gaps. origin() is aligned as the program's own
+// elements may be.
 class OperandMemory {
  public:
-  // False: there is no memory.
-  bool reserve(std::size_t count, std::ptrdiff_t lower_bound, std::ptrdiff_t true_extent,
-               std::ptrdiff_t extent) {
+  // False: there is no memory. Bytes stay undefined: gaps may be much larger than the data.
+  bool reserve(std::size_t count, const Bounds& bounds) {
     constexpr std::ptrdiff_t kAlignment = alignof(std::max_align_t);
-    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * extent;
-    const std::ptrdiff_t low = lower_bound + (last < 0 ? last : 0);
-    const std::ptrdiff_t high = lower_bound + true_extent + (last > 0 ? last : 0);
+    const std::ptrdiff_t low = bounds.begin(count);
     const std::ptrdiff_t before = ((low % kAlignment) + kAlignment) % kAlignment;
-    memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(high - low + before)]());
+    const auto bytes = static_cast<std::size_t>(bounds.end(count) - low + before);
+    memory_.reset(new (std::nothrow) std::byte[bytes]);
     // As a number: it may lie outside the memory.
     origin_ = reinterpret_cast<std::intptr_t>(memory_.get()) + before - low;
     return memory_ != nullptr;

@@ -1,4 +1,5 @@
-// An operation works on elements in memory. A packed block is such memory if its type has no gaps.
+// An operation works on elements in memory. A packed block is such memory if its type has no gaps,
+// also none at its ends.
 // Otherwise both operands are unpacked, and the result is packed again.
 #include "ompi-coll/reduction.h"
 
@@ -17,6 +18,13 @@ void* contribution_of(const void* send, void* receive) {
 
 Elements elements(void* memory, int count, ompi_datatype_t* type) {
   return {memory, static_cast<std::size_t>(count), type};
+}
+
+coll::Bounds bounds_of(const ompi_datatype_t* type) {
+  coll::Bounds bounds;
+  (void)ompi_datatype_get_extent(type, &bounds.lower, &bounds.extent);
+  (void)ompi_datatype_get_true_extent(type, &bounds.true_lower, &bounds.true_extent);
+  return bounds;
 }
 
 }  // namespace
@@ -64,9 +72,10 @@ bool may_be_open_mpis_own(const ReductionCall& call) {
 
 Operation::Operation(const OperationOn& operation, const Elements& operand)
     : operation_(operation), count_(operand.count), type_(operand.type) {
-  ptrdiff_t lower_bound = 0, true_extent = 0;
-  (void)ompi_datatype_get_true_extent(type_, &lower_bound, &true_extent);
-  is_dense_ = lower_bound == 0 &&
+  // One element counts as contiguous memory in Open MPI even if its extent is not its size.
+  const coll::Bounds bounds = bounds_of(type_);
+  is_dense_ = bounds.lower == 0 && bounds.true_lower == 0 &&
+              bounds.extent == static_cast<ptrdiff_t>(bytes_of(1, type_)) &&
               ompi_datatype_is_contiguous_memory_layout(type_, static_cast<int32_t>(count_)) != 0;
 }
 
@@ -81,12 +90,8 @@ Code Operation::reduce(const void* left, void* right) const {
 }
 
 Code Operation::apply_unpacked(const void* left, void* right) {
-  ptrdiff_t lower_bound = 0, extent = 0, true_lower_bound = 0, true_extent = 0;
-  (void)ompi_datatype_get_extent(type_, &lower_bound, &extent);
-  (void)ompi_datatype_get_true_extent(type_, &true_lower_bound, &true_extent);
   for (coll::OperandMemory* each : {&left_, &right_}) {
-    if (!each->is_reserved() && !each->reserve(count_, true_lower_bound, true_extent, extent))
-      return Code::kNoMemory;
+    if (!each->is_reserved() && !each->reserve(count_, bounds_of(type_))) return Code::kNoMemory;
   }
   Buffer left_buffer({left_.origin(), count_, type_}),
       right_buffer({right_.origin(), count_, type_});

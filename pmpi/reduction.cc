@@ -136,7 +136,7 @@ Code Operation::apply_unpacked(const void* left, void* right) {
     return Code::kFailed;
   for (coll::OperandMemory* each : {&left_, &right_}) {
     if (!each->is_reserved() &&
-        !each->reserve(operand_.count, true_lower_bound, true_extent, extent))
+        !each->reserve(operand_.count, {lower_bound, extent, true_lower_bound, true_extent}))
       return Code::kNoMemory;
   }
   Buffer left_buffer({left_.origin(), operand_.count, type});

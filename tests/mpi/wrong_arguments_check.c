@@ -1,5 +1,8 @@
 /* Broadcasts and reductions with wrong arguments on all ranks: the MPI library reports each by its
  * error class, and right ones still work, also from MPI_BOTTOM, which is a null address. Plain MPI.
+ *
+ *   wrong_arguments_check [--structs 1]   1: also an operation that assigns whole structs. Open MPI
+ *                                         4.1's own algorithms write beyond their memory then.
  */
 #include "tests/mpi/pattern.h"
 
@@ -107,6 +110,56 @@ static void check_bottom(int* data, int rank) {
   MPI_Type_free(&absolute);
 }
 
+/* A struct of a program, whose last bytes are no data of the type. */
+struct item {
+  double value;
+  int rank;
+  int rest[7];
+};
+
+static void take_larger(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)type;
+  const struct item* from = in;
+  struct item* to = inout;
+  for (int i = 0; i < *count; i++)
+    if (from[i].value > to[i].value) to[i] = from[i];
+}
+
+/* A user's operation that assigns whole structs. */
+static void check_whole_structs(int rank, int size) {
+  enum { kMost = 3, kLooks = 20 };
+  MPI_Datatype data, type, parts[] = {MPI_DOUBLE, MPI_INT};
+  const int lengths[] = {1, 1};
+  const MPI_Aint places[] = {0, sizeof(double)};
+  MPI_Op op;
+  MPI_Type_create_struct(2, lengths, places, parts, &data);
+  MPI_Type_create_resized(data, 0, sizeof(struct item), &type);
+  MPI_Type_commit(&type);
+  MPI_Op_create(take_larger, 1, &op);
+  for (int look = 0; look < kLooks; look++) {
+    struct item own[kMost] = {{0}}, largest[kMost] = {{0}};
+    const int count = look % 2 == 0 ? 1 : kMost;
+    for (int i = 0; i < count; i++) {
+      own[i].value = (double)mix((uint64_t)(look * 1000 + i * 100 + rank));
+      own[i].rank = rank;
+    }
+    MPI_Allreduce(own, largest, count, type, op, MPI_COMM_WORLD);
+    for (int i = 0; i < count; i++) {
+      int at = 0;
+      for (int other = 1; other < size; other++)
+        if (mix((uint64_t)(look * 1000 + i * 100 + other)) >
+            mix((uint64_t)(look * 1000 + i * 100 + at)))
+          at = other;
+      if (largest[i].rank == at) continue;
+      fprintf(stderr, "the largest struct of rank %d counts as rank %d's\n", at, largest[i].rank);
+      wrong = 1;
+    }
+  }
+  MPI_Op_free(&op);
+  MPI_Type_free(&type);
+  MPI_Type_free(&data);
+}
+
 int main(int argc, char** argv) {
   int rank, size;
   start_mpi(&argc, &argv, &rank, &size);
@@ -121,6 +174,7 @@ int main(int argc, char** argv) {
     check_bottom(data, rank);
     check_bottom_gather(data, rank, size);
   }
+  if (atoi(option(argc, argv, "--structs", "0"))) check_whole_structs(rank, size);
   const int code = conclude(wrong, "roots", size);
   free(data);
   MPI_Finalize();
