@@ -23,11 +23,12 @@ namespace {
 
 bool is_in_place(const void* memory) { return reinterpret_cast<std::intptr_t>(memory) == kInPlace; }
 
-// The bytes of elements that packing can count; 0: none, or more.
+// The bytes of elements that packing can count; 0: none, or more, or the type is not ready. MPI
+// reports the size of an unknown type to MPI_COMM_WORLD, whose default is to end the job.
 std::size_t bytes_of(Count count, Datatype type) {
   constexpr Count kMost = std::numeric_limits<int>::max();
   Count size = 0;
-  if (count <= 0 || count > kMost || type == kDatatypeNull ||
+  if (count <= 0 || count > kMost || type == kDatatypeNull || !is_ready(type) ||
       calls().Type_size_x(type, &size) != kSuccess || size <= 0 || size > kMost / count)
     return 0;
   return static_cast<std::size_t>(count * size);
@@ -69,15 +70,14 @@ std::optional<ReductionCall> allgather_of(const ReductionArguments& of,
   const auto ranks = static_cast<std::size_t>(communicator.size);
   Count lower_bound = 0, extent = 0;
   if (bytes == 0 || bytes > std::numeric_limits<int>::max() / ranks ||
-      !has_memory(of.receive, of.receive_type) || !is_ready(of.receive_type) ||
+      !has_memory(of.receive, of.receive_type) ||
       calls().Type_get_extent_x(of.receive_type, &lower_bound, &extent) != kSuccess)
     return std::nullopt;
   const auto own = reinterpret_cast<std::intptr_t>(of.receive) +
                    static_cast<std::intptr_t>(of.receive_count * extent * communicator.rank);
   Elements contribution = elements(reinterpret_cast<void*>(own), of.receive_count, of.receive_type);
   if (!is_in_place(of.send)) {
-    if (bytes_of(of.send_count, of.send_type) != bytes || !has_memory(of.send, of.send_type) ||
-        !is_ready(of.send_type))
+    if (bytes_of(of.send_count, of.send_type) != bytes || !has_memory(of.send, of.send_type))
       return std::nullopt;
     const bool is_one = of.send != nullptr && of.send == contribution.memory;
     if (is_one && calls().Allgather(of.send, static_cast<int>(of.send_count), of.send_type,

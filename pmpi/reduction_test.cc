@@ -21,7 +21,10 @@ class Arguments : public testing::Test {
  protected:
   void SetUp() override {
     Calls& mpi = calls();
-    mpi.Type_size_x = [](Datatype, Count* size) { return *size = 4, kSuccess; };
+    mpi.Type_size_x = [](Datatype type, Count* size) {
+      EXPECT_NE(type, kUncommitted) << "MPI may end the job";
+      return *size = 4, kSuccess;
+    };
     mpi.Type_get_extent_x = [](Datatype, Count* low, Count* extent) {
       return *low = 0, *extent = 4, kSuccess;
     };
