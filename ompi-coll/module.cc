@@ -107,13 +107,18 @@ int stay_attached(ompi_communicator_t* comm, cepheus_module_t& module) {
   return comm->c_keyhash == module.attributes ? OMPI_SUCCESS : attach(comm, module);
 }
 
-cepheus_module_t& module_of(mca_coll_base_module_t* base) {
+extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm);
+
+// Open MPI 5's coll/han may call a communicator's function with the module of another one, of
+// another component. `own` is the communicator's module of the function.
+cepheus_module_t& module_of(mca_coll_base_module_t* base, mca_coll_base_module_t* own) {
+  if (base->coll_module_enable != cepheus_module_enable) base = own;
   return *reinterpret_cast<cepheus_module_t*>(base);
 }
 
 extern "C" int cepheus_bcast(void* memory, int count, ompi_datatype_t* type, int root,
                              ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  cepheus_module_t& module = module_of(base);
+  cepheus_module_t& module = module_of(base, comm->c_coll->coll_bcast_module);
   const auto saved = [&] { return module.saved.bcast(memory, count, type, root, comm); };
   if (is_in_saved) return saved();
   if (const int rc = stay_attached(comm, module); rc != OMPI_SUCCESS) return rc;
@@ -138,7 +143,7 @@ int start_call(cepheus_module_t& module, const Call& call, ompi_communicator_t* 
 extern "C" int cepheus_ibcast(void* memory, int count, ompi_datatype_t* type, int root,
                               ompi_communicator_t* comm, ompi_request_t** request,
                               mca_coll_base_module_t* base) {
-  cepheus_module_t& module = module_of(base);
+  cepheus_module_t& module = module_of(base, comm->c_coll->coll_ibcast_module);
   const BroadcastCall call{{memory, static_cast<size_t>(count), type}, root};
   const size_t bytes = bytes_of(call.elements.count, type);
   if (bytes == 0) {
@@ -153,7 +158,7 @@ extern "C" int cepheus_ibcast(void* memory, int count, ompi_datatype_t* type, in
 extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type, int root,
                                   ompi_communicator_t* comm, ompi_info_t* info,
                                   ompi_request_t** request, mca_coll_base_module_t* base) {
-  cepheus_module_t& module = module_of(base);
+  cepheus_module_t& module = module_of(base, comm->c_coll->coll_bcast_init_module);
   if (const int rc = stay_attached(comm, module); rc != OMPI_SUCCESS) return rc;
   if (!bcast_init_is_served(*module.state, root))
     return module.saved.bcast_init(memory, count, type, root, comm, info, request);
@@ -165,9 +170,8 @@ extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type
 // --- Reductions.
 
 template <typename SavedFunction>
-int reduce_now(mca_coll_base_module_t* base, const ReductionCall& call, ompi_communicator_t* comm,
+int reduce_now(cepheus_module_t& module, const ReductionCall& call, ompi_communicator_t* comm,
                SavedFunction saved_function) {
-  cepheus_module_t& module = module_of(base);
   const auto saved = [&] { return saved_function(module.saved); };
   if (is_in_saved) return saved();
   if (const int rc = stay_attached(comm, module); rc != OMPI_SUCCESS) return rc;
@@ -179,10 +183,8 @@ int reduce_now(mca_coll_base_module_t* base, const ReductionCall& call, ompi_com
 }
 
 template <typename SavedFunction>
-int start_to_reduce(mca_coll_base_module_t* base, const ReductionCall& call,
-                    ompi_communicator_t* comm, ompi_request_t** request,
-                    SavedFunction saved_function) {
-  cepheus_module_t& module = module_of(base);
+int start_to_reduce(cepheus_module_t& module, const ReductionCall& call, ompi_communicator_t* comm,
+                    ompi_request_t** request, SavedFunction saved_function) {
   const auto saved = [&] { return saved_function(module.saved); };
   if (call.shape.is_empty() || may_be_open_mpis_own(call)) return saved();
   return start_call(
@@ -191,28 +193,31 @@ int start_to_reduce(mca_coll_base_module_t* base, const ReductionCall& call,
 }
 
 extern "C" int cepheus_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  return reduce_now(base, barrier_call(), comm, [&](auto& saved) { return saved.barrier(comm); });
+  return reduce_now(module_of(base, comm->c_coll->coll_barrier_module), barrier_call(), comm,
+                    [&](auto& saved) { return saved.barrier(comm); });
 }
 
 extern "C" int cepheus_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
                                 mca_coll_base_module_t* base) {
-  return start_to_reduce(base, barrier_call(), comm, request,
-                         [&](auto& saved) { return saved.ibarrier(comm, request); });
+  return start_to_reduce(module_of(base, comm->c_coll->coll_ibarrier_module), barrier_call(), comm,
+                         request, [&](auto& saved) { return saved.ibarrier(comm, request); });
 }
 
 extern "C" int cepheus_allreduce(const void* send, void* receive, int count, ompi_datatype_t* type,
                                  ompi_op_t* op, ompi_communicator_t* comm,
                                  mca_coll_base_module_t* base) {
-  return reduce_now(
-      base, allreduce_call(send, receive, count, type, op, comm), comm,
-      [&](auto& saved) { return saved.allreduce(send, receive, count, type, op, comm); });
+  return reduce_now(module_of(base, comm->c_coll->coll_allreduce_module),
+                    allreduce_call(send, receive, count, type, op, comm), comm, [&](auto& saved) {
+                      return saved.allreduce(send, receive, count, type, op, comm);
+                    });
 }
 
 extern "C" int cepheus_iallreduce(const void* send, void* receive, int count, ompi_datatype_t* type,
                                   ompi_op_t* op, ompi_communicator_t* comm,
                                   ompi_request_t** request, mca_coll_base_module_t* base) {
   return start_to_reduce(
-      base, allreduce_call(send, receive, count, type, op, comm), comm, request,
+      module_of(base, comm->c_coll->coll_iallreduce_module),
+      allreduce_call(send, receive, count, type, op, comm), comm, request,
       [&](auto& saved) { return saved.iallreduce(send, receive, count, type, op, comm, request); });
 }
 
@@ -220,26 +225,28 @@ extern "C" int cepheus_reduce(const void* send, void* receive, int count, ompi_d
                               ompi_op_t* op, int root, ompi_communicator_t* comm,
                               mca_coll_base_module_t* base) {
   return reduce_now(
-      base, reduce_call(send, receive, count, type, op, root, comm), comm,
+      module_of(base, comm->c_coll->coll_reduce_module),
+      reduce_call(send, receive, count, type, op, root, comm), comm,
       [&](auto& saved) { return saved.reduce(send, receive, count, type, op, root, comm); });
 }
 
 extern "C" int cepheus_ireduce(const void* send, void* receive, int count, ompi_datatype_t* type,
                                ompi_op_t* op, int root, ompi_communicator_t* comm,
                                ompi_request_t** request, mca_coll_base_module_t* base) {
-  return start_to_reduce(base, reduce_call(send, receive, count, type, op, root, comm), comm,
-                         request, [&](auto& saved) {
-                           return saved.ireduce(send, receive, count, type, op, root, comm,
-                                                request);
-                         });
+  return start_to_reduce(
+      module_of(base, comm->c_coll->coll_ireduce_module),
+      reduce_call(send, receive, count, type, op, root, comm), comm, request, [&](auto& saved) {
+        return saved.ireduce(send, receive, count, type, op, root, comm, request);
+      });
 }
 
 extern "C" int cepheus_allgather(const void* send, int send_count, ompi_datatype_t* send_type,
                                  void* receive, int receive_count, ompi_datatype_t* receive_type,
                                  ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   return reduce_now(
-      base, allgather_call(send, send_count, send_type, receive, receive_count, receive_type, comm),
-      comm, [&](auto& saved) {
+      module_of(base, comm->c_coll->coll_allgather_module),
+      allgather_call(send, send_count, send_type, receive, receive_count, receive_type, comm), comm,
+      [&](auto& saved) {
         return saved.allgather(send, send_count, send_type, receive, receive_count, receive_type,
                                comm);
       });
@@ -250,8 +257,9 @@ extern "C" int cepheus_iallgather(const void* send, int send_count, ompi_datatyp
                                   ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* base) {
   return start_to_reduce(
-      base, allgather_call(send, send_count, send_type, receive, receive_count, receive_type, comm),
-      comm, request, [&](auto& saved) {
+      module_of(base, comm->c_coll->coll_iallgather_module),
+      allgather_call(send, send_count, send_type, receive, receive_count, receive_type, comm), comm,
+      request, [&](auto& saved) {
         return saved.iallgather(send, send_count, send_type, receive, receive_count, receive_type,
                                 comm, request);
       });
@@ -296,7 +304,7 @@ void set_functions(Functions& functions) {
 }
 
 extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
-  auto* module = &module_of(base);
+  auto* module = reinterpret_cast<cepheus_module_t*>(base);
   const mca_coll_base_comm_coll_t& coll = *comm->c_coll;
 #define CEPHEUS_SAVE(name)                                                                    \
   if (base->coll_##name != nullptr && coll.coll_##name == nullptr) return OMPI_ERR_NOT_FOUND; \
