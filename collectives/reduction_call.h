@@ -28,6 +28,9 @@ struct ReductionCall {
   Elements<Type> contribution, result;
   bool has_result = false;  // on this rank
   Op op{};
+  // Of a call that can't be done. It takes part all the same, so that all ranks keep one order of
+  // calls.
+  Code error = Code::kDone;
 
   bool has_operator() const {
     return shape.collective == Collective::kAllreduce || shape.collective == Collective::kReduce;

@@ -179,7 +179,7 @@ int reduce_now(cepheus_module_t& module, const ReductionCall& call, ompi_communi
   const Code code = reduction(
       *module.state, call.shape, [] { return ""; }, [&] { return memory.emplace(call).data(); },
       [&] { return to_code(saved()); });
-  return from_code(code);
+  return from_code(code == Code::kDone && memory ? call.error : code);
 }
 
 template <typename SavedFunction>

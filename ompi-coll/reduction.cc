@@ -36,7 +36,8 @@ ReductionCall allreduce_call(const void* send, void* receive, int count, ompi_da
           elements(contribution_of(send, receive), count, type),
           result,
           true,
-          {op, comm}};
+          {op, comm},
+          Code::kDone};
 }
 
 ReductionCall reduce_call(const void* send, void* receive, int count, ompi_datatype_t* type,
@@ -54,7 +55,9 @@ ReductionCall allgather_call(const void* send, int send_count, ompi_datatype_t* 
   Elements contribution = elements(const_cast<void*>(send), send_count, send_type);
   Elements result = elements(receive, receive_count, receive_type);
   const std::size_t block = bytes_of(result.count, receive_type);
-  if (send == MPI_IN_PLACE) {
+  const bool in_place = send == MPI_IN_PLACE;
+  const bool is_wrong = !in_place && bytes_of(contribution.count, send_type) != block;
+  if (in_place || is_wrong) {  // a wrong one takes part with memory of the right size
     ptrdiff_t lower_bound = 0, extent = 0;
     (void)ompi_datatype_get_extent(receive_type, &lower_bound, &extent);
     contribution = result;
@@ -62,7 +65,8 @@ ReductionCall allgather_call(const void* send, int send_count, ompi_datatype_t* 
         static_cast<std::byte*>(receive) + extent * receive_count * ompi_comm_rank(comm);
   }
   result.count *= static_cast<std::size_t>(ompi_comm_size(comm));
-  return {{Collective::kAllgather, block}, contribution, result, true, {}};
+  return {{Collective::kAllgather, block},          contribution, result, true, {},
+          is_wrong ? Code::kTruncated : Code::kDone};
 }
 
 bool may_be_open_mpis_own(const ReductionCall& call) {

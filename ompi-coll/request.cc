@@ -37,11 +37,14 @@ struct RunningBroadcast : MemoryOf<Buffer>, Broadcast {
   RunningBroadcast(cepheus_request_t& of, const BroadcastCall& call)
       : MemoryOf<Buffer>{of, Buffer(call.elements)},
         Broadcast(memory.payload(), call.root, complete<RunningBroadcast>) {}
+  static constexpr Code call_error = Code::kDone;
 };
 struct RunningReduction : MemoryOf<ReductionMemory>, Reduction {
   RunningReduction(cepheus_request_t& of, const ReductionCall& call)
       : MemoryOf<ReductionMemory>{of, ReductionMemory(call)},
-        Reduction(call.shape, memory.data(), complete<RunningReduction>) {}
+        Reduction(call.shape, memory.data(), complete<RunningReduction>),
+        call_error(call.error) {}
+  const Code call_error;
 };
 
 }  // namespace
@@ -70,6 +73,7 @@ template <typename Running, typename Call>
 void complete(Call* call, Code code) {
   auto* const running = static_cast<Running*>(call);
   ompi_request_t* const request = &running->request.super;
+  if (code == Code::kDone) code = running->call_error;
   running->~Running();
   request->req_status.MPI_ERROR = ompi_errcode_get_mpi_code(from_code(code));  // programs read it
   ompi_request_complete(request, true);

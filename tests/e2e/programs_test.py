@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 from cases import Cases  # noqa: F401
-from harness import BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
+from harness import ALL_COLLECTIVES, BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
 from live import LiveRun
 from live_fault_test import OWN_ALGORITHMS
 
@@ -19,6 +19,11 @@ class Types(EndToEnd):
 
     def test_memory_of_a_gpu_never_reaches_the_nic(self):
         self.assert_ok(over_fabric(PROGRAMS / "device_memory_check", mca=REQUIRE))
+
+
+class WrongArguments(EndToEnd):
+    def test_of_a_gather_on_one_rank_are_its_error_alone(self):
+        self.assert_ok(over_fabric(PROGRAMS / "wrong_arguments_check", "--gathers", 1, mca={**REQUIRE, **ALL_COLLECTIVES}))
 
 
 class Sessions(EndToEnd):

@@ -1,8 +1,10 @@
 /* Broadcasts and reductions with wrong arguments on all ranks: the MPI library reports each by its
  * error class, and right ones still work, also from MPI_BOTTOM, which is a null address. Plain MPI.
  *
- *   wrong_arguments_check [--structs 1]   1: also an operation that assigns whole structs. Open MPI
- *                                         4.1's own algorithms write beyond their memory then.
+ *   wrong_arguments_check [--structs 1] [--gathers 1]
+ *
+ * --structs 1: also an operation that assigns whole structs. Open MPI 4.1's own algorithms write
+ * beyond their memory then. --gathers 1: also gathers with wrong arguments on one rank alone.
  */
 #include "tests/mpi/pattern.h"
 
@@ -160,6 +162,32 @@ static void check_whole_structs(int rank, int size) {
   MPI_Type_free(&data);
 }
 
+/* One rank alone sends more or fewer numbers than others receive. It alone gets an error, and the
+ * next call is in order on all ranks. */
+static void check_gathers(int rank, int size) {
+  enum { kFewer = 1, kUsual, kMore = 5 };
+  const int wrong_rank = 1, kinds = 4;
+  for (int kind = 0; kind < kinds; kind++) {
+    const int count = rank != wrong_rank ? kUsual : kind % 2 == 0 ? kMore : kFewer;
+    int own[kMore] = {10 + rank}, all[kUsual * 64] = {0}, sum = 0, code;
+    MPI_Request request;
+    if (kind < 2) {
+      code = MPI_Allgather(own, count, MPI_INT, all, kUsual, MPI_INT, MPI_COMM_WORLD);
+    } else {
+      MPI_Iallgather(own, count, MPI_INT, all, kUsual, MPI_INT, MPI_COMM_WORLD, &request);
+      code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    expect(rank == wrong_rank ? MPI_ERR_TRUNCATE : MPI_SUCCESS, "allgather of one wrong rank",
+           code);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++)
+      if (i != wrong_rank && all[i * kUsual] != 10 + i) sum = -1;
+    if (sum == size * (size - 1) / 2) continue;
+    fprintf(stderr, "rank %d, kind %d: other ranks' numbers are wrong\n", rank, kind);
+    wrong = 1;
+  }
+}
+
 int main(int argc, char** argv) {
   int rank, size;
   start_mpi(&argc, &argv, &rank, &size);
@@ -175,6 +203,7 @@ int main(int argc, char** argv) {
     check_bottom_gather(data, rank, size);
   }
   if (atoi(option(argc, argv, "--structs", "0"))) check_whole_structs(rank, size);
+  if (atoi(option(argc, argv, "--gathers", "0"))) check_gathers(rank, size);
   const int code = conclude(wrong, "roots", size);
   free(data);
   MPI_Finalize();
