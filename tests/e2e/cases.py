@@ -62,7 +62,7 @@ CASES = (
     Case("duplications_under_way", "order_check --idup 1", REDUCED, {}),
     Case("chosen_collectives_only", "counters_check --reductions 30", {"mca": {**REQUIRE, "coll_cepheus_collectives": "barrier"}},
          {"barriers_network": (60,), "allreduces_network": NONE, "bcasts_eager": NONE}),
-    Case("reductions_of_memory_of_a_gpu", "device_memory_check", REDUCED, {}),
+    Case("reductions_of_memory_of_a_gpu", "device_memory_check --reductions 1", REDUCED, {}),
     Case("reductions_with_wrong_arguments", "wrong_arguments_check --structs 1", REDUCED, {}),
     Case("a_switch_without_space", "ibcast_check --count 40 --mix 1 --type mixed", {"topology": star(4, switch="max_groups = 0"), "mca": {}},
          {"ibcasts_tree": MANY}),

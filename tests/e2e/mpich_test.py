@@ -83,14 +83,20 @@ class Reports(Reported):
             self.assertEqual((path["ranks_reporting"], path["fewest"]), (4, path["most"]))
 
 
+class LargeCounts(Reported):
+    """Functions of MPI 4 with large counts, and types that were made with them."""
+
+    def test_go_by_the_network(self):
+        self.assert_ok(self.over_fabric("large_count_types_check", mca=ALL_COLLECTIVES))
+        reductions = {f"{each}: network" for each in ("allreduce", "iallreduce", "reduce", "ireduce", "allgather", "iallgather")}
+        self.assertLessEqual({"eager lane", *reductions}, set(self.paths()))
+
+
 class OverAFabric(Preloading):
     def test_lines_have_the_present_name_of_a_communicator(self):
         run = self.over_fabric("name_check", settings={**TRY, **VERBOSE, "CEPHEUS_SET_UP_AFTER": "2"})
         self.assert_ok(run)
         self.assertEqual([line.partition(" (")[0] for line in run.cepheus_lines()], ["cepheus: first name", "cepheus: second name"], run.everything())
-
-    def test_types_made_with_large_counts(self):
-        self.assert_ok(self.over_fabric("large_count_types_check", mca=ALL_COLLECTIVES))
 
     def test_mpich_reports_wrong_arguments(self):
         self.assert_ok(self.over_fabric("wrong_arguments_check"))
