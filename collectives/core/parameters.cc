@@ -84,7 +84,7 @@ std::vector<Setting> settings() {
        6,
        &p.priority,
        kAny,
-       "Set the component's priority; the highest serves MPI_Bcast",
+       "Set the component's priority; the highest serves the collectives",
        {},
        true},
       {"verbose", 3, &p.verbose, kAny,
