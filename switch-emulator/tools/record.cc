@@ -20,6 +20,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "support/recording/timeline.h"
@@ -86,7 +87,7 @@ class CallTracks {
     reports::CallRingReader ring;
     std::uint32_t process = 0;
     std::map<std::string, recording::Track> tracks;  // by communicator and rank
-    std::map<recording::Track, std::string> last_path;
+    std::map<std::pair<recording::Track, std::string>, std::string> last_path;  // by MPI function
   };
 
   // Writes its new records. True: its process has ended, so that no others follow.
@@ -184,8 +185,8 @@ void CallTracks::add(Program& program, const reports::CallRingReader::Call& call
   } else {
     file_.slice({track, call.begin_ns}, call.end_ns - call.begin_ns, function, args);
   }
-  std::string& before = program.last_path[track];
-  if (function_of(before) == function && is_multicast(before) && !is_multicast(path)) {
+  std::string& before = program.last_path[{track, function}];
+  if (is_multicast(before) && !is_multicast(path)) {
     file_.instant({track, call.begin_ns}, "fallback", args);
   }
   before = path;
