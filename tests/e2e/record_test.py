@@ -9,12 +9,13 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, CHECK, over_fabric
+from harness import ALL_COLLECTIVES, BUILD, CHECK, PROGRAMS, over_fabric
 from live import TIME_LIMIT, LiveRun, Switch, wait_until
 from trace_format import Trace
 
 CTL = BUILD / "bin/cepheusctl"
 SIM = BUILD / "bin/cepheus-sim"
+MULTICAST = " lane", "hosts", "network"  # the ends of its paths
 
 
 class Recording(unittest.TestCase):
@@ -57,6 +58,23 @@ class Recording(unittest.TestCase):
             self.assertTrue(trace.named(arrow, "s"), f"no packet has an arrow '{arrow}'")
         turns = [event for event in trace.of("b") if event["name"].startswith("turn of ")]
         self.assertTrue(turns)
+
+    def test_marks_each_functions_own_fallbacks(self):
+        """Small reductions go by the network, larger ones by Open MPI, with other calls between them."""
+        run = over_fabric(PROGRAMS / "reductions_check", "--count", 20, "--comm", "world", mca=ALL_COLLECTIVES, options=("--record", self.file))
+        self.assertEqual(run.code, 0, run.everything())
+        trace = self.read()
+        self.assertEqual(trace.notes["calls_lost"], 0)
+        last, expected, behind_another = {}, collections.Counter(), 0
+        for event in (each for each in trace.of("X", "b") if "path" in each.get("args", {})):
+            track, path = (event["pid"], event["tid"]), event["args"]["path"]
+            before = last.get((*track, event["name"]), "")
+            if before.endswith(MULTICAST) and not path.endswith(MULTICAST):
+                expected[track] += 1
+                behind_another += last[track] != event["name"]
+            last[(*track, event["name"])], last[track] = path, event["name"]
+        self.assertGreater(behind_another, 0, "the seed has no such call: choose another")
+        self.assertEqual(collections.Counter((event["pid"], event["tid"]) for event in trace.named("fallback", "i")), expected)
 
     def test_of_a_running_fabric_includes_running_programs(self):
         environ = os.environ | {"CEPHEUS_REPORT_DIR": str(self.scratch / "reports")}
