@@ -354,7 +354,13 @@ void RootlessAgreement::give_up(int member, const std::string& reason, RootlessO
   ended.member = member;
   std::snprintf(ended.reason, sizeof ended.reason, "%s", reason.c_str());
   end(member, reason, out);
-  if (rules.end_is_sent) send_to_others(ended, member, out);
+  // The lost member may be alive: perhaps only this one can't reach it.
+  if (rules.end_is_sent) send_to_others(ended, member_, out);
+}
+
+void RootlessAgreement::give_up(const std::string& reason, RootlessOutput& out) {
+  constexpr int kNone = -1;  // it can be reached
+  if (!is_ended_) give_up(kNone, reason, out);
 }
 
 bool RootlessAgreement::awaits(int member) const {

@@ -30,8 +30,9 @@
 //                                 then served()
 //   GONE                          the holder does not keep them: the member sends ENDED
 //   WAITING(unit, contributed) -> HAS(unit)    see watch()
-//   ENDED(member)                 to all: it can't be reached, or a result is gone. All calls that are
-//                                 not complete end in an error, also those on path kSaved
+//   ENDED(member)                 to all others, also to that member: it can't be reached, or a result
+//                                 is gone. All calls that are not complete end in an error, also
+//                                 those on path kSaved
 //
 // Bounds
 //   Results kept    the last `window` ones at each member, also those of calls that have returned. A
@@ -143,8 +144,8 @@ class RootlessAgreement {
   // --- The program's calls: the number of the next one.
   std::uint64_t start() { return started_++; }
 
-  // --- The groups. A call on path kSetUp has led to a new group, or to none: then it is computed by
-  // the host, and all try again at call `retry_at`.
+  // --- The groups. A call on path kSetUp has led to a new group, or to none: then it takes path
+  // kSaved, and all try again at call `retry_at`.
   void renew(std::uint64_t call, RootlessOutput& out);
   void refuse(std::uint64_t retry_at) { retry_at_ = retry_at; }
   // The next unit's result is complete here: from the group, or copied from the holder.
@@ -164,6 +165,8 @@ class RootlessAgreement {
   // The host reports that `member` can't be reached any more: at any time, also during a set-up or
   // on path kSaved.
   void lose(int member, RootlessOutput& out);
+  // This member can't go on, for `reason`. Other members may still copy results from it.
+  void give_up(const std::string& reason, RootlessOutput& out);
   // The time goes by; call now and then. A fabric may acknowledge a result and lose it. Its group
   // shows no failure then, and a member would wait for ever. So a waiting member sends WAITING(unit)
   // to member 0, and a waiting member 0 sends it to the others in turn. A member with the result
@@ -195,6 +198,8 @@ class RootlessAgreement {
   std::uint64_t copied_units() const { return decided_units_; }
   // This member can't go on without `member`.
   bool awaits(int member) const;
+  // A member has given up, for reason(): calls that are not complete end in errors.
+  bool is_ended() const { return is_ended_; }
   // Nothing is undecided here, and no LACK is left to serve. If the group is whole, a failure may
   // still come: a member leaves once all members are finished.
   bool is_finished() const;

@@ -232,7 +232,7 @@ TEST(RootlessAgreement, AResultThatNobodyKeepsEndsTheCallsInAnError) {
   EXPECT_TRUE(all.out(0).serves.empty());
   EXPECT_EQ(all[1].path(3), Path::kDone);
   EXPECT_EQ(all[1].path(4), Path::kError);
-  EXPECT_EQ(all[0].path(9), Path::kSaved);
+  EXPECT_EQ(all[0].path(9), Path::kError);
 }
 
 // A member has the next group before another one knows that it is up, and sees it fail.
@@ -362,6 +362,31 @@ TEST(RootlessAgreement, AMemberThatCantBeReachedEndsAllCallsInErrors) {
   EXPECT_EQ(all[1].path(0), Path::kDone) << "it has the result";
   EXPECT_EQ(all[1].path(1), Path::kError);
   EXPECT_EQ(all[2].path(0), Path::kError);
+  all.drain(3);
+  EXPECT_EQ(all[3].path(0), Path::kError) << "it is alive";
+}
+
+// Another member copies results from it.
+TEST(RootlessAgreement, AMemberThatGivesUpEndsAllCallsThatAreNotComplete) {
+  Members all(3);
+  all.start(1);
+  all.take_results(0, 1);
+  all.take_results(1, 1);
+  all.fail();
+  EXPECT_EQ(all[2].holder(), 0);
+  all[0].give_up("its data can't be read", all.out(0));
+  all[0].give_up("again", all.out(0));
+  all.deliver();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(all[i].is_ended());
+    EXPECT_EQ(all[i].reason(), "its data can't be read");
+  }
+  EXPECT_EQ(all[2].path(0), Path::kWait) << "it copies";
+  all.take_results(2, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(all[i].path(0), Path::kDone);
+    EXPECT_EQ(all[i].path(all[i].start()), Path::kError);
+  }
 }
 
 // The NIC may still write.

@@ -50,18 +50,33 @@ Code ReductionSession::progress() {
     case GatherPath::kWait:
       return Code::kPending;
     case GatherPath::kDone:
-      reason_ = fits() ? "the network" : "its data is too long for the group's path MTU";
-      return fits() ? Code::kDone : Code::kNotServed;
+      if (!fits()) {
+        reason_ = too_long_;
+        return Code::kNotServed;
+      }
+      reason_ = "the network";
+      return Code::kDone;
     case GatherPath::kSaved:
       reason_ = why_not_;
       return Code::kNotServed;
     case GatherPath::kError:
       break;
   }
+  return fail_call();
+}
+
+Code ReductionSession::fail_call() {
+  if (!std::exchange(is_failure_logged_, true))
+    host::log(0, "cepheus: %s: its reductions end in errors: %s", team_.name().c_str(),
+              agreement_.reason().c_str());
   return Code::kFailed;
 }
 
-bool ReductionSession::has_given_up() const { return agreement_.path(call_) == GatherPath::kError; }
+void ReductionSession::give_up(const std::string& reason) {
+  agreement_.give_up(reason, out_);
+  act();
+  (void)fail_call();
+}
 
 void ReductionSession::lose(int member) {
   agreement_.lose(member, out_);
@@ -109,6 +124,9 @@ Code ReductionSession::set_up() {
 void ReductionSession::renew() {
   const TeamLane& lane = group_->lane();
   most_bytes_ = lane.max_message();
+  too_long_ = "its data is longer than the " + std::to_string(most_bytes_) +
+              " bytes that its group takes: lower " + host::parameter("reduction_limit") +
+              " to that";
   contributed_ = 0;
   has_groups_ = true;
   was_refused_ = false;
@@ -245,7 +263,9 @@ void ReductionSession::serve(const RootlessOutput::Serve& serve) {
   for (std::uint64_t unit = serve.first; unit < serve.end; ++unit) {
     const std::vector<std::byte>& result = results_[slot(unit)];
     counters().add(Counters::Which::kServed);
-    (void)serves_.send(result.data(), result.size(), serve.to, Tag::kReductionResult, team_);
+    const Code rc =
+        serves_.send(result.data(), result.size(), serve.to, Tag::kReductionResult, team_);
+    if (rc != Code::kDone) agreement_.lose(serve.to, out_);
   }
 }
 
@@ -304,6 +324,7 @@ bool ReductionSession::tear_down() {
 void ReductionSession::detach() {
   copies_.forget();
   serves_.forget();
+  group_.reset();  // a set-up that other members have given up
   link_.close();
 }
 

@@ -39,9 +39,13 @@ class ReductionSession {
   const std::byte* result() const { return results_[last_slot_].data() + sizeof(Header); }
   const std::string& reason() const { return reason_; }
   // A gather that is served by messages instead can't end any more: a member has given up.
-  bool has_given_up() const;
+  bool has_given_up() const { return agreement_.is_ended(); }
   // This member's messages to `member`, or from it, fail.
   void lose(int member);
+  // This member can't take part, for `reason`: gathers that are not complete end in errors on all.
+  void give_up(const std::string& reason);
+  // A gather ends in an error. Logs the reason once, because it is the reason of all further ones.
+  Code fail_call();
 
   // --- Beside them. Background work: others may need this member's results.
   void look_after();
@@ -91,7 +95,6 @@ class ReductionSession {
   RootlessLink link_;
   RootlessAgreement agreement_;
   RootlessOutput out_;
-  std::unique_ptr<ReductionGroup> group_;
   std::size_t most_bytes_ = 0;  // of the group's results, or the last group's
 
   Block block_{};
@@ -100,8 +103,10 @@ class ReductionSession {
   std::uint64_t contributed_ = 0;  // units of this group
   std::array<std::vector<std::byte>, 2> results_;
   std::size_t last_slot_ = 0;
-  std::string reason_;   // of the gather
-  std::string why_not_;  // the network does not serve
+  std::unique_ptr<ReductionGroup> group_;  // writes results_, so it is destroyed first
+  std::string reason_;                     // of the gather
+  std::string too_long_;                   // the reason of gathers that do not fit
+  std::string why_not_;                    // the network does not serve
 
   Messages copies_;
   bool is_copying_ = false;
@@ -112,6 +117,7 @@ class ReductionSession {
   std::chrono::steady_clock::time_point since_;  // of the rate of calls
   std::uint64_t since_call_ = 0;
   bool was_refused_ = false;
+  bool is_failure_logged_ = false;
 
   std::atomic<bool> has_groups_{false};  // once true, for ever
   End end_ = End::kOpen;

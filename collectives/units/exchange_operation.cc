@@ -20,7 +20,8 @@ void ExchangeOperation::begin(const Team& team, const std::vector<std::size_t>& 
 }
 
 void ExchangeOperation::finish() {
-  sends_.forget();
+  for (Messages& each : sends_) each.forget();
+  rounds_ = sent_ = 0;
   receive_.forget();
   is_in_round_ = false;
 }
@@ -40,7 +41,9 @@ Code ExchangeOperation::start_round() {
                              failed_member_, Tag::kBlocks, *team_);
   if (rc != Code::kDone) return rc;
   failed_member_ = member(team_->size() - here_);
-  return sends_.send(blocks_.data(), bytes_between(0, count), failed_member_, Tag::kBlocks, *team_);
+  if (sends_.size() == rounds_) sends_.emplace_back();
+  return sends_[rounds_++].send(blocks_.data(), bytes_between(0, count), failed_member_,
+                                Tag::kBlocks, *team_);
 }
 
 Code ExchangeOperation::progress() {
@@ -56,7 +59,12 @@ Code ExchangeOperation::progress() {
     here_bytes_ += bytes_between(here_, here_ + count);
     here_ += count;
   }
-  return sends_.test(rc) ? rc : Code::kPending;
+  for (; sent_ < rounds_; ++sent_) {
+    if (!sends_[sent_].test(rc)) return Code::kPending;
+    failed_member_ = member(team_->size() - (1 << sent_));
+    if (rc != Code::kDone) return rc;
+  }
+  return Code::kDone;
 }
 
 void ExchangeOperation::copy_to(std::byte* memory) const {

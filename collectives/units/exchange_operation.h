@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <vector>
 
 #include "collectives/group/messages.h"
@@ -40,7 +41,11 @@ class ExchangeOperation {
   int here_ = 0;  // places that are here
   std::size_t here_bytes_ = 0;
   bool is_in_round_ = false;
-  Messages sends_, receive_;
+  // By round: its send. That of round k goes to the member 2^k before this one.
+  std::deque<Messages> sends_;
+  std::size_t rounds_ = 0;  // that have begun
+  std::size_t sent_ = 0;    // of which the sends are complete
+  Messages receive_;
   int failed_member_ = 0;
 };
 
