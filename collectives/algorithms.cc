@@ -108,6 +108,8 @@ bool Algorithms::tear_down() {
 void Algorithms::detach() {
   if (multicast_ != nullptr) multicast_->detach();
   if (session_ != nullptr) session_->detach();
+  if (reducer_ != nullptr) reducer_->detach();
+  if (other_reducer_ != nullptr) other_reducer_->detach();
 }
 
 }  // namespace cepheus::coll

@@ -63,8 +63,9 @@ class Algorithms {
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
   std::unique_ptr<TeamBroadcast> team_algorithm_;
   std::unique_ptr<HostsBroadcast> hosts_algorithm_;
-  std::unique_ptr<ReductionSession> session_;  // of the same team
+  // The session's group reads and writes their memory, so it is destroyed first.
   std::unique_ptr<Reducer> reducer_, other_reducer_;
+  std::unique_ptr<ReductionSession> session_;  // of the same team
 };
 
 }  // namespace cepheus::coll

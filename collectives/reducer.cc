@@ -1,6 +1,7 @@
 // run() takes one step; each goes on as far as messages allow. The blocks lie in message_ from the
-// first step to the last, where each rank has its place. A leader that fails across tells its host so:
-// the outcome is in front of the blocks.
+// first step to the last, where each rank has its place. A leader that fails spreads its failure in its
+// host: the outcome is in front of the blocks. A rank that does not get its parent's message writes
+// that failure there, and passes it on.
 //
 // Memory: the blocks, a copy of them that the operation may overwrite, and a message each way.
 #include "collectives/reducer.h"
@@ -28,7 +29,10 @@ Seats Seats::flat(const Team& all) {
 }
 
 Reducer::Reducer(Seats seats, ReductionSession* session)
-    : seats_(std::move(seats)), session_(session) {}
+    : seats_(std::move(seats)),
+      session_(session),
+      leaders_reason_("rank " + std::to_string(seats_.inside.rank_of(Team::kLeader)) +
+                      ", which leads this host, has the reason") {}
 
 std::size_t Reducer::own_place() const {
   return static_cast<std::size_t>(seats_.first[seats_.own_host] + seats_.inside.self());
@@ -37,15 +41,33 @@ std::size_t Reducer::own_place() const {
 void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::string_view why) {
   shape_ = shape;
   data_ = &data;
+  failure_ = Code::kDone;
+  if (own_failure_ != Code::kDone) return;  // its sends may still read message_
+  detach();
   bytes_ = std::max<std::size_t>(shape.block, 1);
   message_.resize(sizeof(Outcome) + seats_.ranks() * bytes_);
   step_ = Step::kCollect;
   has_begun_ = is_exchanged_ = is_passed_on_ = false;
   reason_ = !why.empty() ? why : "among one rank of each host";
+  if (shape.block == 0) return;
+  const Code rc = data.contribution.pack(0, block(own_place()), bytes_);
+  if (rc != Code::kDone) give_up(rc, "MPI can't pack its data: correct its buffer or its type");
+}
+
+void Reducer::detach() {
   messages_.forget();
   sends_.forget();
-  if (own_failure_ == Code::kDone && shape.block > 0)
-    own_failure_ = data.contribution.pack(0, block(own_place()), bytes_);
+  exchange_.finish();
+}
+
+// The other ranks must not wait for this one's host.
+void Reducer::give_up(Code rc, const char* what) {
+  if (failure_ == Code::kDone) failure_ = rc;
+  const std::string text = rank_text(seats_.inside) + ": " + what;
+  if (session_ != nullptr) return session_->give_up(text);
+  host::log(0, "cepheus: a reduction on %s ends in an error: %s",
+            host::name(seats_.inside.comm()).c_str(), text.c_str());
+  if (leads()) own_failure_ = rc;
 }
 
 Route Reducer::route() const {
@@ -59,7 +81,8 @@ Code Reducer::collect() {
   if (!std::exchange(has_begun_, true)) {
     const std::size_t place = own_place();
     if (!leads())
-      rc = messages_.send(block(place), bytes_, Team::kLeader, Tag::kBlocks, seats_.inside);
+      rc = messages_.send(block(place), failure_ == Code::kDone ? bytes_ : 0, Team::kLeader,
+                          Tag::kBlocks, seats_.inside);
     for (int member = 1; leads() && member < seats_.inside.size() && rc == Code::kDone; ++member)
       rc = messages_.receive(block(place + static_cast<std::size_t>(member)), bytes_, member,
                              Tag::kBlocks, seats_.inside);
@@ -78,11 +101,17 @@ Code Reducer::exchange() {
                     block(static_cast<std::size_t>(seats_.first[seats_.own_host])));
   }
   const bool is_ended = session_ != nullptr && session_->has_given_up();
-  const Code rc = is_ended ? Code::kFailed : exchange_.progress();
+  const Code rc = is_ended ? session_->fail_call() : exchange_.progress();
   if (rc == Code::kPending) return rc;
-  if (rc == Code::kDone) exchange_.copy_to(blocks());
-  const bool is_lost = rc != Code::kDone && rc != Code::kTruncated && !is_ended;
-  if (is_lost && session_ != nullptr) session_->lose(exchange_.failed_member());
+  if (rc == Code::kDone) {
+    exchange_.copy_to(blocks());
+  } else if (rc == Code::kTruncated || rc == Code::kEmpty) {
+    give_up(rc,
+            "another rank's data has another length: pass the same count and type on all ranks");
+  } else if (session_ != nullptr && !is_ended) {
+    session_->lose(exchange_.failed_member());
+    (void)session_->fail_call();
+  }
   exchange_.finish();
   return rc;
 }
@@ -113,7 +142,12 @@ Code Reducer::spread() {
   if (!std::exchange(has_begun_, true) && !leads())
     rc = messages_.receive(message_.data(), message_.size(), tree.parent(), Tag::kBlocks, team);
   if (rc == Code::kDone && !messages_.test(rc)) return Code::kPending;
-  if (rc != Code::kDone) return rc;
+  if (rc != Code::kDone) {
+    write_outcome(rc);
+    // Behind a message of another length the ranks' messages still match. Else its parent is gone.
+    if (rc != Code::kTruncated && rc != Code::kEmpty) own_failure_ = rc;
+    rc = Code::kDone;
+  }
   if (!std::exchange(is_passed_on_, true))
     tree.children([&](int child) {
       const Code sent = sends_.send(message_.data(), message_.size(), child, Tag::kBlocks, team);
@@ -193,22 +227,53 @@ Code Reducer::run() {
 
 // After a step with outcome `rc`. Code::kPending: the next step follows.
 Code Reducer::end_step(Code rc) {
-  if (step_ == Step::kReduce) return rc;
-  Outcome outcome{rc, is_exchanged_ ? 1U : 0U};
-  if (step_ == Step::kAcross && leads()) {
-    std::memcpy(message_.data(), &outcome, sizeof outcome);
-    if (rc != Code::kDone && session_ == nullptr) own_failure_ = rc;
-  } else if (rc != Code::kDone) {
-    return own_failure_ = rc;
-  }
-  if (step_ == Step::kSpread) {
-    std::memcpy(&outcome, message_.data(), sizeof outcome);
-    is_exchanged_ = outcome.is_exchanged != 0;
-    if (outcome.code != Code::kDone) return outcome.code;
+  switch (step_) {
+    case Step::kCollect:
+      if (!leads() && rc != Code::kDone) return own_failure_ = rc;
+      end_collect(rc);
+      break;
+    case Step::kAcross:
+      if (!leads()) break;
+      if (failure_ == Code::kDone) failure_ = rc;
+      if (rc != Code::kDone && session_ == nullptr) own_failure_ = rc;
+      write_outcome(failure_);
+      break;
+    case Step::kSpread:
+      rc = end_spread(rc);
+      if (rc != Code::kDone) return rc;
+      break;
+    case Step::kReduce:
+      return rc;
   }
   step_ = static_cast<Step>(static_cast<int>(step_) + 1);
   has_begun_ = false;
   return Code::kPending;
+}
+
+// A leader without all blocks of its host goes on to the spread.
+void Reducer::end_collect(Code rc) {
+  if (!leads()) return;
+  if (rc != Code::kDone)
+    give_up(rc, "it lacks data of its host's ranks: pass the same count and type on all ranks");
+  if (failure_ == Code::kDone) return;
+  write_outcome(failure_);
+  step_ = Step::kAcross;  // it is over
+}
+
+Code Reducer::end_spread(Code rc) {
+  if (leads() && rc != Code::kDone) give_up(rc, "it can't send a result to its host's ranks");
+  if (failure_ != Code::kDone || rc != Code::kDone) return failure_ != Code::kDone ? failure_ : rc;
+  if (seats_.inside.size() == 1) return Code::kDone;
+  Outcome outcome{};
+  std::memcpy(&outcome, message_.data(), sizeof outcome);
+  is_exchanged_ = outcome.is_exchanged != 0;
+  if (is_exchanged_ && !leads()) reason_ = leaders_reason_;
+  return outcome.code;
+}
+
+void Reducer::write_outcome(Code rc) {
+  const Outcome outcome{rc, is_exchanged_ ? 1U : 0U};
+  std::memcpy(message_.data(), &outcome, sizeof outcome);
 }
 
 Code Reducer::progress() {

@@ -5,8 +5,12 @@
 //   spread    inside a host: all blocks go down a binomial tree
 //   reduce    ((0 1) (2 3)) ((4 5) ...): the same pairs on every rank and every way across
 //
-// A rank that can't give its block, because the host can't pack it, ends its reductions in errors. The
-// others wait for it: no rank gets a result without its block.
+// A failure inside one host, or of a rank that can't pack its block, ends the reductions of all ranks in
+// errors: the host's leader lets its session give up, and spreads the failure in its host. A rank that
+// leads no host sends its leader an empty message in the place of its block.
+//
+// Without a session no rank learns of a failure: the failed rank's reductions end in errors, and the
+// other ranks wait for its messages.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +50,7 @@ class Reducer final : public Algorithm {
   std::chrono::nanoseconds spare_time() const override { return std::chrono::nanoseconds(0); }
   Route route() const override;
   const std::string& reason() const override { return reason_; }
+  void detach();  // local: cancels receives on the communicator
 
  private:
   enum class Step : std::uint8_t { kCollect, kAcross, kSpread, kReduce };
@@ -62,6 +67,10 @@ class Reducer final : public Algorithm {
   bool leads() const { return seats_.inside.is_leader(); }
   Code run();
   Code end_step(Code rc);
+  void end_collect(Code rc);
+  Code end_spread(Code rc);
+  void write_outcome(Code rc);
+  void give_up(Code rc, const char* what);
   Code collect();
   Code across();
   Code exchange();
@@ -72,8 +81,9 @@ class Reducer final : public Algorithm {
 
   const Seats seats_;
   ReductionSession* const session_;
+  const std::string leaders_reason_;
   std::vector<std::size_t> host_bytes_;  // by host: of its ranks' blocks
-  Code own_failure_ = Code::kDone;       // this rank's reductions end in this error
+  Code own_failure_ = Code::kDone;       // this rank's reductions end in this error, all of them
 
   ReductionShape shape_{};
   ReductionData* data_ = nullptr;
@@ -81,6 +91,7 @@ class Reducer final : public Algorithm {
   std::vector<std::byte> message_;  // the outcome across, and all blocks by place
   std::vector<std::byte> scratch_;
   std::vector<std::byte*> operands_;
+  Code failure_ = Code::kDone;  // of this call, at this rank or across
   Step step_ = Step::kCollect;
   bool has_begun_ = false;     // the step
   bool is_exchanged_ = false;  // by messages across

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "collectives/core/counters.h"
@@ -13,7 +14,9 @@
 namespace cepheus::coll {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
+using testing::Ne;
 
 class Reductions : public testing::Test {
  protected:
@@ -70,6 +73,8 @@ TEST_F(Reductions, GoesByMessagesWithoutAGroup) {
       fake::Job job(ranks, per_host);
       job.fabric.outcomes = {MCAST_ERR_INVALID};
       expect_all_right(job, ranks, Route::kMessages);
+      const std::string reason = job.reason(1);
+      EXPECT_EQ(reason.starts_with("rank 0, which leads this host"), per_host == 2) << reason;
     }
   }
 }
@@ -81,6 +86,63 @@ TEST_F(Reductions, TooLongForItsGroupGoesByMessages) {
   expect_right(job, 4, {Collective::kAllgather, 17}, Route::kMessages);
   expect_right(job, 4, kBarrier, Route::kNetwork);
   EXPECT_TRUE(job.close());
+}
+
+// Rank 0 needs no message of the dead one.
+TEST_F(Reductions, TooLongForItsGroupEndsInErrorsIfARankDies) {
+  fake::Job job(4);
+  job.fabric.reduction_bytes = 64;
+  expect_right(job, 4, kBarrier, Route::kNetwork);
+  job.reduce_all({Collective::kAllgather, 17});
+  for (int rank = 0; rank < 4; ++rank) job.look(rank);
+  job.move();
+  job.mpi.kill(3);
+  for (int moments = 0; moments < 100; ++moments) {
+    for (int rank = 0; rank < 3; ++rank) job.look(rank);
+    job.move();
+    job.mpi.fail_operations_with_the_dead();
+  }
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_THAT(job.result(rank), AllOf(Ne(Code::kDone), Ne(Code::kPending))) << rank;
+}
+
+// Each rank of a job in turn, in its first reduction or in a later one. No rank waits for ever, and
+// the communicator ends.
+class FailedReductions : public Reductions {
+ protected:
+  template <typename Fail>
+  static void expect_errors(const std::vector<int>& per_hosts, Fail fail) {
+    for (const int per_host : per_hosts) {
+      for (int failing = 0; failing < 8; ++failing) {
+        for (const bool has_group : {false, true}) {
+          fake::Job job(8, per_host);
+          if (has_group) job.reduce_all(kSum);
+          ASSERT_TRUE(job.run());
+          for (int rank = 0; rank < 8; ++rank)
+            if (rank != failing) job.reduce(rank, kSum);
+          fail(job, failing);
+          ASSERT_TRUE(job.run()) << failing;
+          EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << failing;
+          job.reduce_all(kSum);
+          ASSERT_TRUE(job.run()) << failing;
+          EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << failing;
+          ASSERT_TRUE(job.close());
+          EXPECT_EQ(job.mpi.receives(), 0u);
+        }
+      }
+    }
+  }
+};
+
+TEST_F(FailedReductions, OfARankWhoseDataCantBeReadEndInErrorsEverywhere) {
+  expect_errors({1, 4},
+                [](fake::Job& job, int failing) { job.reduce(failing, kSum, Code::kNoMemory); });
+}
+
+TEST_F(FailedReductions, OfARankWithAnotherCountOnItsHostEndInErrorsEverywhere) {
+  expect_errors({4}, [](fake::Job& job, int failing) {
+    job.reduce(failing, {Collective::kAllreduce, 16});
+  });
 }
 
 TEST_F(Reductions, WaitsForALateRank) {
@@ -141,9 +203,13 @@ TEST_F(Reductions, ALostResultIsFound) {
   fake::Job job(2);
   expect_right(job, 2, kSum, Route::kNetwork);
   job.fabric.deafen(job.last_end(0));
+  const auto lost = [] { return counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)]; };
+  const auto lost_before = lost(), repaired_before = repaired();
   job.reduce_all(kSum);
   ASSERT_TRUE(job.run(std::chrono::minutes(1)));
   EXPECT_TRUE(job.all_have_results());
+  EXPECT_EQ(lost(), lost_before + 2) << "both ranks count it";
+  EXPECT_EQ(repaired(), repaired_before + 1);
 }
 
 // Each kind has a group of its own.

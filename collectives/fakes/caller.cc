@@ -119,7 +119,7 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool
   algorithm_ = nullptr;
 }
 
-void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory) {
+void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, Code data) {
   const Counting counted(true);
   reduction_ = shape;
   mixing_.emplace(shape.block);
@@ -130,6 +130,7 @@ void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory) 
   data_ = {{memory.data() + own, shape.block},
            {memory.data(), has_result ? memory.size() : 0},
            &*mixing_};
+  if (data != Code::kDone) data_.contribution.lose_data(data);
   algorithm_ = nullptr;
 }
 

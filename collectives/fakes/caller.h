@@ -59,7 +59,8 @@ class Caller {
   void begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps);
   // A reduction, in place: `memory` has the contribution, and gets the result where this rank has one.
   // Of an Allgather it is that of all ranks, with the contribution at this rank's place.
-  void begin(const ReductionShape& shape, std::vector<std::byte>& memory);
+  // `data`: unless Code::kDone, the contribution can't be read.
+  void begin(const ReductionShape& shape, std::vector<std::byte>& memory, Code data = Code::kDone);
   // Advances the call. Code::kPending: call again.
   Code progress();
   // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has

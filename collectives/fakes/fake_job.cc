@@ -39,11 +39,11 @@ void Job::begin_all(int root, std::size_t bytes, bool blocking) {
   for (int rank = 0; rank < size(); ++rank) begin(rank, root, bytes, blocking);
 }
 
-void Job::reduce(int rank, const ReductionShape& shape) {
+void Job::reduce(int rank, const ReductionShape& shape, Code data) {
   Rank& self = at(rank);
   self.shape = shape;
   self.memory = memory_before(shape, size(), rank, self.calls);
-  self.caller->begin(shape, self.memory);
+  self.caller->begin(shape, self.memory, data);
   self.result = Code::kPending;
 }
 

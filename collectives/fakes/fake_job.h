@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "collectives/fakes/caller.h"
@@ -25,8 +26,8 @@ class Job {
   // in no contiguous memory.
   void begin(int rank, int root, std::size_t bytes, bool blocking = true, bool has_gaps = false);
   void begin_all(int root, std::size_t bytes, bool blocking = true);
-  // The rank calls a reduction, in place.
-  void reduce(int rank, const ReductionShape& shape);
+  // The rank calls a reduction, in place. `data`: unless Code::kDone, its data can't be read.
+  void reduce(int rank, const ReductionShape& shape, Code data = Code::kDone);
   void reduce_all(const ReductionShape& shape);
   // The rank advances its call and the groups. `at_nic`: and, first, its NIC.
   void look(int rank, bool at_nic = true);
@@ -45,6 +46,7 @@ class Job {
   Code result(int rank) const { return at(rank).result; }
   std::vector<Code> results() const;
   Route route(int rank) const { return at(rank).caller->route(); }
+  std::string reason(int rank) const { return at(rank).caller->reason(); }
   // The comparisons of rank 0's safeguard.
   std::size_t comparisons() const { return at(0).caller->comparisons(); }
   // True if the rank has the data of its last broadcast.
