@@ -159,7 +159,9 @@ Code CommunicatorState::choose_algorithm(Turn& turn) {
       if (!host_discovery_.progress()) return Code::kPending;
       place();
     }
-    if (placement().shape == Shape::kNone && parameters().chosen_mode() == Mode::kRequire) {
+    const bool must_multicast =
+        turn.collective == Collective::kBcast && parameters().chosen_mode() == Mode::kRequire;
+    if (must_multicast && placement().shape == Shape::kNone) {
       if (all_.is_leader()) host::abort_job(comm(), placement().reason);
       return Code::kPending;  // until then
     }

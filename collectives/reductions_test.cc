@@ -149,6 +149,22 @@ TEST_F(Entrance, TheFirstReductionsAreTheHosts) {
   EXPECT_TRUE(state(0).may_serve(kSum));
 }
 
+TEST_F(Entrance, ModeRequireEndsNoJobForAReduction) {
+  parameters().mode = static_cast<int>(Mode::kRequire);
+  std::deque<StartedReduction> all;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    parameters().reduction_limit = 300 + rank;  // ranks with other settings have no groups
+    start(rank, all.emplace_back(kSum, rank, 1));
+  }
+  pass();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const StartedReduction& it = all[static_cast<std::size_t>(rank)];
+    EXPECT_TRUE(it.is_over);
+    EXPECT_EQ(it.memory, fake::memory_after(kSum, kRanks, rank, 1));
+    EXPECT_EQ(it.algorithm->route(), Route::kMessages);
+  }
+}
+
 TEST_F(Entrance, ABlockingCallThatIsNotOursIsTheHosts) {
   const auto before = reduced(Collective::kReduce, Counters::ReductionWay::kSaved);
   int saved = 0;
