@@ -1,6 +1,6 @@
-// One broadcast from its beginning to its end: call progress() until it is done.
+// One broadcast or reduction from its beginning to its end: call progress() until it is done.
 // Under the communicator's guard; never blocks. A communicator keeps its objects for the
-// broadcasts to come: begin() of each class forgets the last one.
+// calls to come: begin() of each class forgets the last one.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ namespace cepheus::coll {
 class Algorithm {
  public:
   virtual ~Algorithm() = default;
-  // Code::kDone, an error, Code::kPending: call again; Code::kNotServed, on all ranks alike: the
-  // saved function shall serve it.
+  // Code::kDone, an error, Code::kPending: call again; Code::kNotServed, of a broadcast, on all ranks
+  // alike: the saved function shall serve it.
   virtual Code progress() = 0;
   // The time for which the caller may sleep without much delay.
   virtual std::chrono::nanoseconds spare_time() const = 0;

@@ -40,8 +40,11 @@ constexpr Variable kVariables[] = {
     {"ibcasts_tree", "Non-blocking broadcasts, or the rest of one, point to point down a tree"},
     {"ibcasts_saved",
      "Non-blocking broadcasts and persistent requests that Open MPI's own algorithms served"},
-    {"repairs_received", "Pieces of broadcasts received point to point after multicast failed"},
-    {"repairs_sent", "Pieces of broadcasts sent point to point after multicast failed"},
+    {"repairs_received",
+     "Pieces of broadcasts, and results of reductions, received point to point after a group "
+     "failed"},
+    {"repairs_sent",
+     "Pieces of broadcasts, and results of reductions, sent point to point after a group failed"},
     {"groups", "Multicast groups set up"},
     {"device_buffers", "Buffers in a GPU's memory, which Open MPI copied from and to host memory"},
 };

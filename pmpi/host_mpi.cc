@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "collectives/core/parameters.h"
+#include "collectives/group/team.h"
 #include "pmpi/background.h"
 #include "pmpi/calls.h"
 #include "pmpi/codes.h"
@@ -112,10 +112,8 @@ PlaceInJob place_in_job(const Communicator& comm, int rank) {
 }
 
 // Of the communicator's block.
-int reserve_tags(Communicator&, int count) {
-  assert(count <= kTagsOfBlock);
-  return count - 1;
-}
+static_assert(static_cast<int>(Tag::kCount) <= kTagsOfBlock, "a block has a tag for each purpose");
+int reserve_tags(Communicator&, int count) { return count - 1; }
 
 void retain(Communicator& comm) { comm.owners.fetch_add(1); }
 void release(Communicator& comm) { give_back(comm); }

@@ -22,8 +22,7 @@ ROCE_PORT = 4791
 PCAP_MAGIC = 0xA1B23C4D  # nanoseconds
 ACKNOWLEDGE, CNP = 0x11, 0x81
 MOST_ARROWS = 60
-# How reasons of paths begin that are no fallbacks: of broadcasts, and of reductions at a host's leader and at its other ranks.
-BY_NETWORK = ("multicast", "the network", "among one rank of each host")
+PATHS_BY_NETWORK = ("eager lane", "bulk lane", "hosts", "network")
 
 
 def escaped(text):
@@ -54,13 +53,18 @@ def size_text(hosts, switches):
     return f"{hosts} emulated host{'' if hosts == 1 else 's'}, {switches} switch{'' if switches == 1 else 'es'}"
 
 
+def is_by_network(path):
+    """Hosts may also exchange a broadcast point to point: then its reason says so."""
+    return path["path"].split(": ")[-1] in PATHS_BY_NETWORK and not path["reason"].startswith("point to point")
+
+
 def calls_section(jobs):
     """The data of `cepheusctl explain --json`: the path of calls, and each fallback with its reason."""
     parts = []
     for job in jobs:
         for one in job["communicators"]:
             calls = sum(path["calls"] for path in one["paths"])
-            good = sum(path["calls"] for path in one["paths"] if path["reason"].startswith(BY_NETWORK))
+            good = sum(path["calls"] for path in one["paths"] if is_by_network(path))
             parts.append(f"<p>{escaped(one['name'])} ({one['ranks']} ranks): {good} of {calls} calls by the network.</p>")
             parts.append(html_table(["path", "reason", "calls of each rank"], [[path["path"], path["reason"], path["calls"]] for path in one["paths"]]))
     return "".join(parts) or '<p class="bad">No program reported calls: coll/cepheus was not loaded, or MPI_Bcast not called.</p>'

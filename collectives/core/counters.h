@@ -22,8 +22,8 @@ class Counters {
     kIbcastHosts,
     kIbcastTree,
     kIbcastSaved,
-    kRepaired,  // pieces of broadcasts that this rank received point to point
-    kServed,    // ... that it sent
+    kRepaired,  // pieces of broadcasts, and reductions' results, received point to point
+    kServed,    // ... that this rank sent
     kGroups,    // groups set up
     kDevice,    // buffers in a GPU's memory, which the host copied
     kCount

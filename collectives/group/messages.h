@@ -1,8 +1,7 @@
-// Small messages between the members of a team over the host's point-to-point layer, on the team's
-// tags.
+// Messages between the members of a team over the host's point-to-point layer, on the team's tags.
 //
-// The management network: set-up, readiness, tear-down and repairs travel here, never user data of
-// a healthy group. Requests are started and tested, never waited for.
+// Set-up, readiness, tear-down and repairs travel here, and all data that no group carries: broadcasts
+// down a tree, and reductions' blocks inside hosts or without a group. Requests are started and tested, never waited for.
 #pragma once
 
 #include <cstddef>
