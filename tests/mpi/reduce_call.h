@@ -22,8 +22,9 @@ class ReduceCall : public Call {
     numbers_ = pick(random, all_numbers());
     const bool is_user_defined = random.one_in(3);
     bool has_random_type = is_user_defined && random.one_in(2);
-    // Open MPI 4.1's own non-blocking reductions write beyond their memory if a type has gaps.
-    const bool needs_network = kOpenMpi && has_random_type && !blocking;
+    // Open MPI 4.1's own non-blocking reductions and its MPI_Allreduce in a ring write beyond their
+    // memory if a type has gaps.
+    const bool needs_network = kOpenMpi && has_random_type && (is_all || !blocking);
     if (needs_network && settings.pairwise_bytes <= 0) has_random_type = false;
     if (has_random_type) {
       TypeMaker maker(random, false);
