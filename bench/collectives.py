@@ -2,8 +2,8 @@
 """Measure MPI_Barrier, MPI_Allreduce, MPI_Reduce and MPI_Allgather by Cepheus, and by each of the MPI library's algorithms over the
 same NIC and switch.
 
-Sizes are one rank's bytes, up to those whose blocks of all ranks fill the largest result in the network. All ways are measured in
-turns, as by bench bcast. A ratio is the time of the best rival by ours: the median of the rounds' own ratios, with their quartiles.
+Sizes are one rank's bytes. At the largest size the blocks of all ranks together are as long as the largest result in the network.
+All ways are measured in turns, as by bench bcast. A ratio is the time of the best rival by ours: the median of the rounds' own ratios, with their quartiles.
 """
 
 import bcast

@@ -86,9 +86,7 @@ static void measure(const struct step* step, MPI_Comm comm, double budget, int s
 
 int main(int argc, char** argv) {
   timed_calls_open("mpi_bcast", &argc, &argv);
-  double budget = 0.5;
-  int switch_pid = 0;
-  const char* plan = NULL;
+  struct timed_options options = {0.5, 0, NULL};
   char* sizes = NULL;
   struct step step = {0, 0, 0, 0};
   for (int i = 1; i < argc; i++) {
@@ -100,40 +98,32 @@ int main(int argc, char** argv) {
       rotate = 1;
       continue;
     }
-    if (strcmp(argv[i], "--costs") == 0) continue;
-    if (i + 1 == argc) die("lacks its argument: ", argv[i]);
-    if (strcmp(argv[i], "--seconds") == 0)
-      budget = atof(argv[++i]);
-    else if (strcmp(argv[i], "--switch") == 0)
-      switch_pid = atoi(argv[++i]);
-    else if (strcmp(argv[i], "--plan") == 0)
-      plan = argv[++i];
-    else if (strcmp(argv[i], "--circulant") == 0) {
-      step.algorithm = kCirculant;
-      step.segment = atoi(argv[++i]);
-    } else
-      die("unknown option ", argv[i]);
+    if (take_option(&options, argc, argv, &i)) continue;
+    if (strcmp(argv[i], "--circulant") != 0) die("unknown option ", argv[i]);
+    step.algorithm = kCirculant;
+    step.segment = atoi(argument_of(argc, argv, &i));
   }
-  if ((plan == NULL) == (sizes == NULL))
+  if ((options.plan == NULL) == (sizes == NULL))
     die("usage: mpi_bcast [--seconds S] [--switch PID] [--rotate] [--circulant BLOCK] "
         "SIZE[,SIZE...] | "
         "--plan FILE",
         "");
-  if (costs_only && rank == 0 && switch_pid != 0) switch_events = event_counts_open(switch_pid);
-  if (plan != NULL) {
-    FILE* file = fopen(plan, "r");
-    if (file == NULL) die("can't open ", plan);
+  if (costs_only && rank == 0 && options.switch_pid != 0)
+    switch_events = event_counts_open(options.switch_pid);
+  if (options.plan != NULL) {
+    FILE* file = fopen(options.plan, "r");
+    if (file == NULL) die("can't open ", options.plan);
     while (fscanf(file, "%ld %d %d %d", &step.size, &step.algorithm, &step.segment, &step.fanout) ==
            4) {
       MPI_Comm comm = communicator_for(&step);
-      measure(&step, comm, budget, switch_pid);
+      measure(&step, comm, options.seconds, options.switch_pid);
       MPI_Comm_free(&comm);
     }
     fclose(file);
   } else {
     for (char* word = strtok(sizes, ","); word != NULL; word = strtok(NULL, ",")) {
       step.size = atol(word);
-      measure(&step, MPI_COMM_WORLD, budget, switch_pid);
+      measure(&step, MPI_COMM_WORLD, options.seconds, options.switch_pid);
     }
   }
   MPI_T_finalize();

@@ -89,27 +89,17 @@ static void measure(struct collective* it, double budget, int switch_pid) {
 
 int main(int argc, char** argv) {
   timed_calls_open("mpi_collectives", &argc, &argv);
-  double budget = 0.5;
-  int switch_pid = 0;
-  const char* plan = NULL;
+  struct timed_options options = {0.5, 0, NULL};
   for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--costs") == 0) continue;
-    if (i + 1 == argc) die("lacks its argument: ", argv[i]);
-    if (strcmp(argv[i], "--seconds") == 0)
-      budget = atof(argv[++i]);
-    else if (strcmp(argv[i], "--switch") == 0)
-      switch_pid = atoi(argv[++i]);
-    else if (strcmp(argv[i], "--plan") == 0)
-      plan = argv[++i];
-    else
-      die("unknown option ", argv[i]);
+    if (!take_option(&options, argc, argv, &i)) die("unknown option ", argv[i]);
   }
-  FILE* file = plan != NULL ? fopen(plan, "r") : NULL;
+  FILE* file = options.plan != NULL ? fopen(options.plan, "r") : NULL;
   if (file == NULL) die("can't open the plan; pass --plan FILE", "");
-  if (costs_only && rank == 0 && switch_pid != 0) switch_events = event_counts_open(switch_pid);
+  if (costs_only && rank == 0 && options.switch_pid != 0)
+    switch_events = event_counts_open(options.switch_pid);
   struct collective it;
   while (fscanf(file, "%15s %ld %d", it.name, &it.size, &it.algorithm) == 3)
-    measure(&it, budget, switch_pid);
+    measure(&it, options.seconds, options.switch_pid);
   fclose(file);
   MPI_T_finalize();
   MPI_Finalize();

@@ -57,6 +57,33 @@ static void timed_calls_open(const char* name, int* argc, char*** argv) {
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
 }
 
+/* Options that all these programs have. */
+struct timed_options {
+  double seconds;
+  int switch_pid; /* 0: none */
+  const char* plan;
+};
+
+/* The argument of option argv[*i], which it then passes. */
+static char* argument_of(int argc, char** argv, int* i) {
+  if (*i + 1 == argc) die("lacks its argument: ", argv[*i]);
+  return argv[++*i];
+}
+
+/* Takes argv[*i] and its argument if it is such an option; 0: it is another one. */
+static int take_option(struct timed_options* options, int argc, char** argv, int* i) {
+  if (strcmp(argv[*i], "--costs") == 0) return 1; /* timed_calls_open() has taken it */
+  if (strcmp(argv[*i], "--seconds") == 0)
+    options->seconds = atof(argument_of(argc, argv, i));
+  else if (strcmp(argv[*i], "--switch") == 0)
+    options->switch_pid = atoi(argument_of(argc, argv, i));
+  else if (strcmp(argv[*i], "--plan") == 0)
+    options->plan = argument_of(argc, argv, i);
+  else
+    return 0;
+  return 1;
+}
+
 static int compare(const void* a, const void* b) {
   double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
@@ -143,8 +170,8 @@ struct costs {
   double root[kEvents], receiver[kEvents], of_switch[kEvents];
 };
 
-static void print_events(const char* whose, const double* events) {
-  printf("\"%s\": {", whose);
+static void print_events(const char* process, const double* events) {
+  printf("\"%s\": {", process);
   for (int i = 0; i < kEvents; i++) {
     const char* const slash = strchr(kEventNames[i], '/');
     printf("%s\"%s\": ", i > 0 ? ", " : "", slash != NULL ? slash + 1 : kEventNames[i]);
