@@ -24,7 +24,7 @@ namespace {
 bool is_in_place(const void* memory) { return reinterpret_cast<std::intptr_t>(memory) == kInPlace; }
 
 // The bytes of elements that packing can count; 0: none, or more, or the type is not ready. MPI
-// reports the size of an unknown type to MPI_COMM_WORLD, whose default is to end the job.
+// reports the size of an unknown type to MPI_COMM_WORLD's error handler, which may end the job.
 std::size_t bytes_of(Count count, Datatype type) {
   constexpr Count kMost = std::numeric_limits<int>::max();
   Count size = 0;

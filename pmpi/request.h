@@ -13,7 +13,7 @@
 
 namespace cepheus::pmpi {
 
-// On a communicator whose ranks have exchanged tags. MPI's error, or kSuccess.
+// The ranks of the communicator have exchanged tags. MPI's error, or kSuccess.
 int start_request(Communicator& communicator, const BroadcastCall& call, Request& out);
 int start_request(Communicator& communicator, const ReductionCall& call, Request& out);
 // A failed call's, and its communicator.

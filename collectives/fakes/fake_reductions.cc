@@ -1,6 +1,6 @@
-// The fabric's groups that reduce: each end is a member of a ReducingGroup. An end that has failed hands
-// over the results that have come, but for some whose completions are flushed, and then ends its
-// gathers.
+// The fabric's groups that reduce: each end is a member of a ReducingGroup. An end that has failed
+// hands over the results that have come, and then ends its gathers. Some completions are flushed:
+// their results are not handed over.
 #include <mcast/reduce.h>
 
 #include <algorithm>

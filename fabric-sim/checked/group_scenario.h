@@ -1,4 +1,4 @@
-// A run of groups whose members multicast messages.
+// A run of groups: their members multicast messages.
 #pragma once
 
 #include "fabric-sim/checked/group_ledger.h"

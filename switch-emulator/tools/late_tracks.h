@@ -39,7 +39,7 @@ class LateTracks {
   // A group and its epoch, a switch, and the name of the host or trunk there.
   using Member = std::tuple<wire::McstId, std::uint16_t, std::string, std::string>;
 
-  // Of its host, or of the switch whose trunk leads to it. None: it came after the first look.
+  // Of its host, or of the switch with the trunk that leads to it. None: it came after the first look.
   std::optional<recording::Track> track_of(const live::LateMember& late);
   void write(const Span& span);
 

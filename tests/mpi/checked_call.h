@@ -1,4 +1,4 @@
-// A random collective call whose result is checked. Its constructor draws from the call's key alone,
+// A random collective call, with a check of its result. Its constructor draws from the call's key alone,
 // so all ranks draw alike. start() calls MPI; wrong() has the reason why the result is wrong, or "".
 #pragma once
 

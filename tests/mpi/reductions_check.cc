@@ -5,16 +5,16 @@
 //                               [--comm any|world] [--until FILE] [--show 1]
 //
 // Case i depends on (seed, i) alone, so `--seed S --first I --count 1` repeats it. A case is up to
-// eight calls on one or two communicators, whose requests complete in an order of each rank's own.
+// eight calls on one or two communicators. Each rank completes their requests in an order of its own.
 // Communicators: the world, duplicates, reversed, halves, without rank 0, of one rank; some are freed
 // before their calls have completed. --threads: in every fourth case, T threads (2 to 4) each have a
 // case of their own.
-// --pairwise: a reduction whose ranks' blocks have up to BYTES together must have the bits of
-// MPI_Reduce_local, pairwise by rank, whatever the operation. All others, and all without it, have
-// operations and values whose result does not depend on the order.
+// --pairwise: if the blocks of all ranks have up to BYTES together, a reduction must have the bits of
+// MPI_Reduce_local, pairwise by rank, with any operation. All others, and all without it, have
+// operations and values that give one result in any order.
 // --until: continues after N cases until FILE exists. Rank 0 prints "started" after the first case,
-// and each rank its process id before it. --show: prints each call on stderr. Exit 0 and a line "ok: ..."; else 1, the case and the
-// first wrong byte.
+// and each rank its process id before it. --show: prints each call on stderr. Exit 0 and a line
+// "ok: ..."; else 1, the case and the first wrong byte.
 #include <unistd.h>
 
 #include <memory>

@@ -112,7 +112,7 @@ static void check_bottom(int* data, int rank) {
   MPI_Type_free(&absolute);
 }
 
-/* A struct of a program, whose last bytes are no data of the type. */
+/* A struct of a program. Its last bytes are no data of the type. */
 struct item {
   double value;
   int rank;

@@ -1,4 +1,4 @@
-// A run whose groups reduce: each group of the plan is a reduction group of the same members.
+// A run of groups that reduce: each group of the plan is a reduction group of the same members.
 #pragma once
 
 #include "fabric-sim/checked/reductions/reduction_program.h"
