@@ -104,7 +104,7 @@ void Registration::send_list(MrpType type, std::span<const MrpMember> list, Outb
 // earlier list would know no queue pair there.
 void Registration::request_again(MrpType type, Outbox& out) const {
   std::vector<MrpMember> list = missing();
-  if (type == MrpType::kRegister) list.push_back(members_[find(config_.host)]);
+  if (type == MrpType::kRegister) list.push_back(members_[members_.find(config_.host)]);
   send_list(type, list, out);
 }
 
@@ -136,7 +136,7 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
     return wire::invalid("the leader " + config_.host.to_string() +
                          " is not among the members: add it");
   }
-  members_ = std::move(sorted);
+  members_ = MemberList(std::move(sorted));
   latest_ = now + config_.timeout;
   refreshed_at_ = now;
   begin_step(now, State::kRegistering, "started", out);
@@ -145,23 +145,12 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
   return {};
 }
 
-void Registration::expect_confirmations() {
-  confirmed_.assign(members_.size(), false);
-  missing_ = members_.size();
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i].host == config_.host) {
-      confirmed_[i] = true;
-      --missing_;
-    }
-  }
-}
-
 void Registration::begin_step(Instant now, State state, const char* reason, Outbox& out) {
   set_state(state, reason);
-  expect_confirmations();
+  members_.expect_confirmations(config_.host);
   repeat_ = Backoff(config_.repeats.set_up, now);
   if (state == State::kRegistering) {
-    send_list(MrpType::kRegister, members_, out);
+    send_list(MrpType::kRegister, members_.all(), out);
   } else {
     spread_ = first_path_ = path_;
     send_to_group(*step(), out);
@@ -170,7 +159,8 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
 }
 
 void Registration::set_give_up(Instant last_message) {
-  const bool awaits_members = missing_ > 0;  // else its own queue pair, which sends nothing
+  const bool awaits_members =
+      members_.missing_count() > 0;  // else its own queue pair, which sends nothing
   give_up_ = config_.silence && awaits_members ? std::min(latest_, last_message + *config_.silence)
                                                : latest_;
 }
@@ -230,15 +220,14 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
   }
   if (message.path) take_path(now, *message.path, out);
   if (state_ == State::kFailed) return;
-  const bool from_member = find(from) < members_.size();
+  const bool from_member = members_.has(from);
   for (const MrpMember& m : message.list()) {
     // A switch confirms for the members behind it, and drops a host's CONFIRM for other hosts.
     if (from_member && m.host != from) continue;
-    const std::size_t i = find(m.host);
-    if (i != members_.size() && confirmed_[i]) CEPHEUS_SITUATION("a member confirms twice");
-    if (i == members_.size() || !members_[i].is_same_as(m) || confirmed_[i]) continue;
-    confirmed_[i] = true;
-    --missing_;
+    const std::size_t i = members_.find(m.host);
+    if (i == members_.size()) continue;
+    if (members_.has_confirmed(i)) CEPHEUS_SITUATION("a member confirms twice");
+    if (members_[i].is_same_as(m) && !members_.has_confirmed(i)) members_.confirm(i);
   }
   go_on(now, out);
 }
@@ -250,7 +239,7 @@ void Registration::release(Instant now, Outbox& out) {
 
 // The next step, if all have confirmed this one.
 void Registration::go_on(Instant now, Outbox& out) {
-  if (missing_ > 0) return;
+  if (members_.missing_count() > 0) return;
   if (held_ != nullptr && state_ == State::kConnecting) {
     CEPHEUS_RARE_SITUATION("all members have confirmed before the leader's own memory");
     return set_give_up(now);
@@ -294,11 +283,11 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   if (!is_setting_up() && state_ != State::kActive) return;
   // Members reject for themselves. Switches reject for members, or name none. All other REJECTs are
   // forged. A member of another version can't read the member that REGISTER names.
-  const bool from_member = find(from) < members_.size();
+  const bool from_member = members_.has(from);
   if (from_member && message.list().empty() && reason != MrpReject::kVersion) return;
   const auto forged = [&](const MrpMember& m) {
     const bool is_self = m.host == config_.host && !may_name_leader;
-    return is_self || find(m.host) == members_.size() || (from_member && m.host != from);
+    return is_self || !members_.has(m.host) || (from_member && m.host != from);
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) {
     CEPHEUS_RARE_SITUATION("a REJECT that its sender may not send");
@@ -309,12 +298,6 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
     CEPHEUS_SITUATION("a group is rejected between its REGISTER and ACTIVATE");
   if (state_ == State::kActive) CEPHEUS_SITUATION("an active group loses its way");
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
-}
-
-std::size_t Registration::find(Ipv4 host) const {
-  const auto at = std::ranges::lower_bound(members_, host, {}, &MrpMember::host);
-  const bool found = at != members_.end() && at->host == host;
-  return found ? static_cast<std::size_t>(at - members_.begin()) : members_.size();
 }
 
 void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox& out) {
@@ -340,7 +323,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
       CEPHEUS_SITUATION("members fall silent between REGISTER and ACTIVATE");
     const Duration limit = is_silence ? *config_.silence : config_.timeout;
     const std::string text =
-        missing_ > 0 ? time_out_text(missing(), members_.size(), limit, is_silence) : held_;
+        missing().empty() ? held_ : time_out_text(missing(), members_.size(), limit, is_silence);
     fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);
     return check_consistent();
   }
@@ -384,24 +367,11 @@ Instant Registration::deadline() const {
   return std::min({give_up_, repeat_.deadline(), next_request_, evictions_.deadline()});
 }
 
-std::vector<MrpMember> Registration::missing() const {
-  std::vector<MrpMember> list;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!confirmed_[i]) list.push_back(members_[i]);
-  }
-  return list;
-}
-
 void Registration::check_consistent() const {
 #ifndef NDEBUG
-  assert(confirmed_.size() == members_.size());
-  // Counted where a step begins or ends only: at every confirmation it would be the square.
-  if (missing_ == 0 || missing_ + 1 == members_.size()) {
-    const auto unconfirmed = std::count(confirmed_.begin(), confirmed_.end(), false);
-    assert(missing_ == static_cast<std::size_t>(unconfirmed));
-  }
+  members_.check_consistent();
   assert(is_setting_up() == (give_up_ != kNever));
-  assert(!is_setting_up() || missing_ > 0 || held_ != nullptr);
+  assert(!is_setting_up() || members_.missing_count() > 0 || held_ != nullptr);
   assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
 #endif
 }

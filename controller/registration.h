@@ -27,6 +27,7 @@
 
 #include "controller/backoff.h"
 #include "controller/lagging_members.h"
+#include "controller/member_list.h"
 #include "wire/mrp.h"
 #include "wire/result.h"
 #include "wire/sender_group.h"
@@ -173,7 +174,8 @@ class Registration {
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
   McstId id() const { return id_; }
   std::uint16_t epoch() const { return epoch_; }
-  std::vector<MrpMember> missing() const;  // members that have not confirmed the current step
+  // Members that have not confirmed the current step.
+  std::vector<MrpMember> missing() const { return members_.missing(); }
   std::size_t member_count() const { return members_.size(); }
   // What the group's ways can take, as far as members and switches have answered. The path MTU is
   // final from kConnecting on.
@@ -188,7 +190,6 @@ class Registration {
   void set_state(State state, const char* reason);
   bool is_setting_up() const;
   std::optional<wire::MrpType> step() const;
-  void expect_confirmations();
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
   void set_give_up(Instant last_message);
   void keep_pending(Instant now, Outbox& out);
@@ -212,7 +213,6 @@ class Registration {
   void reassure(Instant now, Outbox& out);
   void lose(Instant now, std::size_t member, bool port_is_down, Outbox& out);
   void evict(Instant now, std::size_t member, Outbox& out);
-  std::size_t find(Ipv4 host) const;  // members_.size() if it is none
   MrpMessage message(wire::MrpType type) const;
 
   RegistrationConfig config_;
@@ -220,9 +220,7 @@ class Registration {
   std::uint16_t epoch_;
   State state_ = State::kIdle;
   const char* state_reason_ = "new";  // of the last change of state
-  std::vector<MrpMember> members_;    // sorted by host
-  std::vector<bool> confirmed_;
-  std::size_t missing_ = 0;
+  MemberList members_;
   Instant give_up_ = wire::kNever;
   Instant latest_ = wire::kNever;  // the bound of give_up_ for any answers
   Backoff repeat_;                 // of the messages of the present state

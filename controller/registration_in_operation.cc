@@ -70,7 +70,7 @@ void Registration::look(Outbox& out) const {
 
 // The member waits for data, and sends its name and its control port.
 void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox& out) {
-  const std::size_t at = find(asker.host);
+  const std::size_t at = members_.find(asker.host);
   const bool is_member = at < members_.size() && members_[at].is_same_as(asker);
   const bool stands = state_ == State::kActive || state_ == State::kActivating;
   const bool holds = stands && is_member;
@@ -98,7 +98,7 @@ void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& messag
     }
     return;
   }
-  if (find(from) == members_.size()) return;
+  if (!members_.has(from)) return;
   const auto at = std::ranges::find(askers_, from, &Asker::host);
   if (at == askers_.end()) {
     askers_.push_back({from, now});
@@ -114,7 +114,7 @@ void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& me
   if (message.header.flags != static_cast<std::uint16_t>(MrpReject::kMemberFailed)) return;
   if (message.member_count != 1 || message.members[0].host != from || from == config_.host) return;
   CEPHEUS_RARE_SITUATION("a member of an active group reports its own failure");
-  const std::size_t member = find(from);
+  const std::size_t member = members_.find(from);
   if (member == members_.size() || members_[member].qpn != message.members[0].qpn) return;
   fail(now,
        {ErrorCode::kUnavailable,
@@ -127,7 +127,7 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
   if (state_ != State::kActive || message.member_count == 0) return;
   bool alive = false;
   for (const MrpMember& reported : message.list()) {
-    if (find(reported.host) == members_.size()) continue;
+    if (!members_.has(reported.host)) continue;
     if (reported.flags == wire::kMemberLate) {
       alive |= late_.name(now, reported.host, LaggingMembers::Role::kReceiver, reported.qpn.value())
                    .is_active;
@@ -151,14 +151,14 @@ void Registration::reassure(Instant now, Outbox& out) {
                 [&](const Asker& a) { return now - a.requested > config_.asker_time_limit; });
   std::vector<MrpMember> list;
   for (const Asker& asker : askers_) {
-    const std::size_t i = find(asker.host);
+    const std::size_t i = members_.find(asker.host);
     if (i < members_.size()) list.push_back(members_[i]);
   }
   send_list(MrpType::kAlive, list, out);
 }
 
 void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
-  const std::size_t member = find(reported.host);
+  const std::size_t member = members_.find(reported.host);
   if (reported.host == config_.host) return;
   const bool is_source = (reported.flags & wire::kMemberSource) != 0;
   const auto role = is_source ? LaggingMembers::Role::kSource : LaggingMembers::Role::kReceiver;
@@ -199,8 +199,7 @@ void Registration::evict(Instant now, std::size_t member, Outbox& out) {
   if (evicted_ != 0) CEPHEUS_SITUATION("a group loses a second member");
   if (members_.size() == 2) CEPHEUS_RARE_SITUATION("a leader is alone after an eviction");
   const MrpMember gone = members_[member];
-  members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(member));
-  confirmed_.erase(confirmed_.begin() + static_cast<std::ptrdiff_t>(member));
+  members_.erase(member);
   suspects_.forget(gone.host);
   late_.forget(gone.host);
   ++evicted_;
@@ -225,7 +224,7 @@ void Registration::send_unregister(Instant now, Outbox& out) {
     out.messages.back().header.flags = static_cast<std::uint16_t>(reject_);
   }
   if (!error_.text.empty()) {  // the registration failed: some members may not know of the group
-    std::vector<MrpMember> others = members_;
+    std::vector<MrpMember> others = members_.all();
     std::erase_if(others, [this](const MrpMember& m) { return m.host == config_.host; });
     const std::size_t first = out.messages.size();
     send_list(MrpType::kGiveUp, others, out);
@@ -252,7 +251,7 @@ void Registration::unregister(Instant now, Outbox& out) {
         repeat_.stop();
       } else {
         set_state(State::kUnregistering, "failed, then asked to unregister");
-        expect_confirmations();
+        members_.expect_confirmations(config_.host);
       }
       break;
     case State::kRegistering:
@@ -263,7 +262,7 @@ void Registration::unregister(Instant now, Outbox& out) {
       evictions_.stop();
       repeat_ = Backoff(config_.repeats.unregister, now);
       set_state(State::kUnregistering, "asked to unregister");
-      expect_confirmations();
+      members_.expect_confirmations(config_.host);
       send_unregister(now, out);
   }
   check_consistent();
