@@ -302,15 +302,16 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   const auto duration = [&](const char* key, wire::Duration value, wire::Duration usual_value) {
     if (value != usual_value) out << key << " = " << toml_string(to_text(value)) << "\n";
   };
+  const auto bytes = [&](const char* key, auto value, auto usual_value) {
+    if (value != usual_value) out << key << " = " << toml_string(bytes_to_text(value)) << "\n";
+  };
   out << "\n[[switch]]\nname = " << toml_string(spec.name) << "\n";
   integer("max_groups", config.max_groups, usual.max_groups);
   integer("max_groups_per_host", config.max_groups_per_host, usual.max_groups_per_host);
   integer("register_rate", config.register_rate, usual.register_rate);
   integer("probe_rate", config.probe_rate, usual.probe_rate);
   integer("max_paths", config.max_paths, usual.max_paths);
-  if (config.reduction_memory != usual.reduction_memory) {
-    out << "reduction_memory = " << toml_string(bytes_to_text(config.reduction_memory)) << "\n";
-  }
+  bytes("reduction_memory", config.reduction_memory, usual.reduction_memory);
   integer("data_window", config.data_window, usual.data_window);
   integer("max_held", config.max_held, usual.max_held);
   duration("age", config.age, usual.age);
@@ -332,13 +333,11 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (config.sender_groups == SenderGroups::kRacks) out << "sender_groups = \"racks\"\n";
   if (config.sender_groups == SenderGroups::kOff) out << "sender_groups = \"off\"\n";
   const BufferConfig& buffer = config.buffer;
-  if (buffer.bytes != 0) out << "buffer = " << toml_string(bytes_to_text(buffer.bytes)) << "\n";
+  bytes("buffer", buffer.bytes, usual.buffer.bytes);
   if (buffer.share != usual.buffer.share) {
     out << "buffer_share = " << number_to_text(buffer.share) << "\n";
   }
-  if (buffer.reserve != usual.buffer.reserve) {
-    out << "buffer_reserve = " << toml_string(bytes_to_text(buffer.reserve)) << "\n";
-  }
+  bytes("buffer_reserve", buffer.reserve, usual.buffer.reserve);
   if (buffer.group_halt) out << "group_halt = true\n";
 }
 
