@@ -182,7 +182,7 @@ class Writer {
   void start_cleaning(Instant now, WriterActions& out);
   void clean(WriterActions& out);
 
-  // writer_membership.cc: epochs, configurations, groups
+  // writer_succession.cc: claims, promises, the configuration to continue from
   void try_to_begin(Instant now, WriterActions& out);
   Config latest() const;
   std::optional<Config> find_last() const;
@@ -196,6 +196,8 @@ class Writer {
   void start_again(Instant now, const Epoch& after, WriterActions& out);
   void repeat_writes();
   bool has_lost_data(Instant now, const Config& last, bool is_forgotten, WriterActions& out);
+
+  // writer_membership.cc: configurations, groups
   void end(Instant now, Phase phase, WriterActions& out);
   void propose(Instant now, Members members, WriterActions& out);
   void evict(Instant now, unsigned replica, WriterActions& out);
