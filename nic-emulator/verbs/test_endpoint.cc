@@ -343,6 +343,15 @@ Endpoint::Name Peer::meet(Endpoint& endpoint, std::uint8_t retries, std::uint8_t
   return other;
 }
 
+void Peer::meet(Endpoint& endpoint, ibv_qp* qp) {
+  Endpoint::Name name = endpoint.name();
+  name.qpn = qp->qp_num;
+  send_name(name);
+  endpoint.connect(qp, receive_name(), 7, 7);
+  signal();
+  wait();
+}
+
 std::uint64_t nic_counter(const std::string& name) {
   using Counters = std::size_t(char*, std::size_t);
   auto* const counters =
@@ -367,9 +376,13 @@ std::string last_error() {
   return function();
 }
 
-void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
+void expect_status(const std::optional<ibv_wc>& wc, ibv_wc_status status) {
   ASSERT_TRUE(wc) << "no completion";
-  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+  EXPECT_EQ(wc->status, status) << ibv_wc_status_str(wc->status);
+}
+
+void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
+  ASSERT_NO_FATAL_FAILURE(expect_status(wc, IBV_WC_SUCCESS));
   EXPECT_EQ(wc->opcode, opcode);
 }
 

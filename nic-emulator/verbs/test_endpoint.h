@@ -30,6 +30,12 @@ class SwitchProcess {
   pid_t pid_ = -1;
 };
 
+// This process is host h0, a Peer another one.
+class TwoHosts : public ::testing::Test {
+ protected:
+  SwitchProcess fabric_{2};
+};
+
 void be_host(const std::string& name);
 ibv_context* open_device();
 
@@ -110,6 +116,8 @@ class Peer {
 
   // Exchanges names and connects; returns the other's.
   Endpoint::Name meet(Endpoint& endpoint, std::uint8_t retries = 7, std::uint8_t rnr_retries = 7);
+  // The same for another queue pair of the endpoint.
+  void meet(Endpoint& endpoint, ibv_qp* qp);
 
  private:
   void send_bytes(const void* data, std::size_t size);
@@ -122,7 +130,23 @@ class Peer {
 std::uint64_t nic_counter(const std::string& name);
 std::string last_error();
 
-// Expects a successful completion of that kind.
+// Requests to memory of the other side, for post_send().
+inline auto remote(ibv_wr_opcode opcode, const Endpoint::Name& target, std::size_t offset = 0) {
+  return [=](ibv_send_wr& wr) {
+    wr.opcode = opcode;
+    wr.wr.rdma = {target.address + offset, target.rkey};
+  };
+}
+inline auto atomic(ibv_wr_opcode opcode, const Endpoint::Name& target, std::uint64_t compare_add,
+                   std::uint64_t swap = 0) {
+  return [=](ibv_send_wr& wr) {
+    wr.opcode = opcode;
+    wr.wr.atomic = {target.address, compare_add, swap, target.rkey};
+  };
+}
+
+// Expects a completion with that status, or a successful one of that kind.
+void expect_status(const std::optional<ibv_wc>& wc, ibv_wc_status status);
 void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode);
 
 // Waits for a child. True: it exited with 0.

@@ -19,10 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class OneHost : public ::testing::Test {
- protected:
-  SwitchProcess fabric_{2};
-};
+using OneHost = TwoHosts;
 
 TEST(NoFabric, ThatIsConfiguredLeavesOnlyRealDevices) {
   ::unsetenv("CEPHEUS_FABRIC");
@@ -109,9 +106,7 @@ TEST_F(OneHost, ThatAnotherProcessHoldsIsRefusedByName) {
     const bool named = last_error().find("h0 is held by pid") != std::string::npos;
     ::_exit(refused && named ? 0 : 1);
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(ended_well(child));
 }
 
 constexpr std::size_t kPage = 4096;
@@ -162,9 +157,7 @@ TEST_F(OneHost, AFabricThatDiesIsAPortErrorAndEndsWork) {
   ASSERT_EQ(ibv_query_port(e.context, 1, &port), 0);
   EXPECT_EQ(port.state, IBV_PORT_DOWN);
   ASSERT_EQ(e.post_send(1, 0, 64), 0);
-  const auto wc = e.wait();
-  ASSERT_TRUE(wc) << "work hangs without a fabric";
-  EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(e.wait(), IBV_WC_RETRY_EXC_ERR);
 }
 
 // A program may keep objects of the old one.
@@ -282,9 +275,7 @@ TEST_F(OneHost, ConnectsToItself) {
   ASSERT_EQ(e.post_recv(1, kSize, kSize, other), 0);
   ASSERT_EQ(e.post_send(2, 0, kSize), 0);
   for (int i = 0; i < 2; ++i) {
-    const auto wc = e.wait();
-    ASSERT_TRUE(wc);
-    EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+    expect_status(e.wait(), IBV_WC_SUCCESS);
   }
   EXPECT_TRUE(std::equal(e.memory.begin(), e.memory.begin() + kSize, e.memory.begin() + kSize));
   EXPECT_EQ(ibv_destroy_qp(other), 0);
@@ -321,9 +312,7 @@ TEST_F(OneHost, QueryQpChangesTheStateInTheObjectOnlyIfTheStateIsRequested) {
   ASSERT_EQ(e.qp->state, IBV_QPS_RTS);
   const auto with_a_bad_key = [](ibv_send_wr& wr) { wr.sg_list->lkey = 0; };
   ASSERT_EQ(e.post_send(1, 0, 4096, with_a_bad_key), 0);
-  const auto wc = e.wait();
-  ASSERT_TRUE(wc);
-  ASSERT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(e.wait(), IBV_WC_LOC_PROT_ERR);
   ibv_qp_attr a{};
   ibv_qp_init_attr init{};
   ASSERT_EQ(ibv_query_qp(e.qp, &a, IBV_QP_AV | IBV_QP_CAP, &init), 0);

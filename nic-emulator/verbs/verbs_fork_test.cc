@@ -19,10 +19,7 @@ namespace {
 // forks does not count.
 constexpr unsigned kMostSeconds = 60;
 
-class Fork : public ::testing::Test {
- protected:
-  SwitchProcess fabric_{2};
-};
+using Fork = TwoHosts;
 
 TEST_F(Fork, AForkedChildHasNoDeviceAndLeavesTheParentsAlone) {
   Endpoint e;
@@ -42,9 +39,7 @@ TEST_F(Fork, AForkedChildHasNoDeviceAndLeavesTheParentsAlone) {
     dead = dead && ibv_query_gid(own, 1, 0, &gid) == 0 && gid.raw[15] == 2;
     ::_exit(dead ? 0 : 1);
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(ended_well(child));
   ibv_port_attr port{};
   ASSERT_EQ(ibv_query_port(e.context, 1, &port), 0);
   EXPECT_EQ(port.state, IBV_PORT_ACTIVE);

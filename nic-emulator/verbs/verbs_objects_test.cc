@@ -18,10 +18,7 @@
 namespace cepheus::verbs {
 namespace {
 
-class OneHost : public ::testing::Test {
- protected:
-  SwitchProcess fabric_{2};
-};
+using OneHost = TwoHosts;
 
 TEST_F(OneHost, TheReportedLimitsAreTheRealOnes) {
   Endpoint e;
@@ -122,9 +119,7 @@ TEST_F(OneHost, AContextsMemoryIsNoOtherContexts) {
     wr.sg_list->lkey = others.mr->lkey;
   };
   ASSERT_EQ(mine.post_send(1, 0, 8, with_others_memory), 0);
-  const auto wc = mine.wait();
-  ASSERT_TRUE(wc);
-  EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(mine.wait(), IBV_WC_LOC_PROT_ERR);
 }
 
 TEST_F(OneHost, ObjectsInUseAreNotDestroyed) {

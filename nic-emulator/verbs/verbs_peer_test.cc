@@ -14,11 +14,6 @@
 namespace cepheus::verbs {
 namespace {
 
-class TwoHosts : public ::testing::Test {
- protected:
-  SwitchProcess fabric_{2};
-};
-
 TEST_F(TwoHosts, SendTransmitsBytesAndImmediate) {
   Peer peer([](Peer& me) {
     Endpoint e;
@@ -61,13 +56,7 @@ TEST_F(TwoHosts, WriteReachesTheMemoryOfAProgramThatNeverPolls) {
   Endpoint e;
   std::fill_n(e.memory.begin(), 100'000, std::uint8_t{0x5A});
   const Endpoint::Name target = peer.meet(e);
-  ASSERT_EQ(e.post_send(1, 0, 100'000,
-                        [&](ibv_send_wr& wr) {
-                          wr.opcode = IBV_WR_RDMA_WRITE;
-                          wr.wr.rdma.remote_addr = target.address;
-                          wr.wr.rdma.rkey = target.rkey;
-                        }),
-            0);
+  ASSERT_EQ(e.post_send(1, 0, 100'000, remote(IBV_WR_RDMA_WRITE, target)), 0);
   expect_success(e.wait(), IBV_WC_RDMA_WRITE);
   peer.signal();
 }
@@ -119,22 +108,11 @@ TEST_P(UnmappedTarget, RefusesAccessAndContinues) {
   e.connect(target);
   peer.send_name(e.name());
   peer.wait();
-  const std::size_t length = GetParam() == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 5000;
-  ASSERT_EQ(e.post_send(1, 0, length,
-                        [&](ibv_send_wr& wr) {
-                          wr.opcode = GetParam();
-                          if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-                            wr.wr.atomic.remote_addr = target.address;
-                            wr.wr.atomic.rkey = target.rkey;
-                          } else {
-                            wr.wr.rdma.remote_addr = target.address;
-                            wr.wr.rdma.rkey = target.rkey;
-                          }
-                        }),
+  const bool is_atomic = GetParam() == IBV_WR_ATOMIC_FETCH_AND_ADD;
+  ASSERT_EQ(is_atomic ? e.post_send(1, 0, 8, atomic(GetParam(), target, 0))
+                      : e.post_send(1, 0, 5000, remote(GetParam(), target)),
             0);
-  const auto wc = e.wait();
-  ASSERT_TRUE(wc);
-  EXPECT_EQ(wc->status, IBV_WC_REM_ACCESS_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(e.wait(), IBV_WC_REM_ACCESS_ERR);
   peer.signal();
   peer.join();
 }
@@ -153,17 +131,13 @@ TEST_F(TwoHosts, AReceiveOrSendInUnmappedMemoryFailsAlone) {
     ASSERT_EQ(ibv_post_recv(e.qp, &wr, &bad), 0);
     region.unmap();
     me.meet(e);
-    const auto wc = e.wait();
-    ASSERT_TRUE(wc);
-    EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+    expect_status(e.wait(), IBV_WC_LOC_PROT_ERR);
     me.wait();
   });
   Endpoint e;
   peer.meet(e);
   ASSERT_EQ(e.post_send(1, 0, 5000), 0);
-  auto wc = e.wait();
-  ASSERT_TRUE(wc);
-  EXPECT_EQ(wc->status, IBV_WC_REM_OP_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(e.wait(), IBV_WC_REM_OP_ERR);
   peer.signal();
   peer.join();
 
@@ -173,9 +147,7 @@ TEST_F(TwoHosts, AReceiveOrSendInUnmappedMemoryFailsAlone) {
   region.unmap();
   const auto from_region = [&](ibv_send_wr& wr) { *wr.sg_list = region.sge(); };
   ASSERT_EQ(alone.post_send(2, 0, 0, from_region), 0);
-  wc = alone.wait();
-  ASSERT_TRUE(wc);
-  EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(alone.wait(), IBV_WC_LOC_PROT_ERR);
 }
 
 TEST_F(TwoHosts, WriteWithAWrongKeyFailsOnBothSides) {
@@ -188,14 +160,9 @@ TEST_F(TwoHosts, WriteWithAWrongKeyFailsOnBothSides) {
     me.signal();
   });
   Endpoint e;
-  const Endpoint::Name target = peer.meet(e);
-  ASSERT_EQ(e.post_send(1, 0, 100,
-                        [&](ibv_send_wr& wr) {
-                          wr.opcode = IBV_WR_RDMA_WRITE;
-                          wr.wr.rdma.remote_addr = target.address;
-                          wr.wr.rdma.rkey = target.rkey ^ 0x5A5A;
-                        }),
-            0);
+  Endpoint::Name target = peer.meet(e);
+  target.rkey ^= 0x5A5A;
+  ASSERT_EQ(e.post_send(1, 0, 100, remote(IBV_WR_RDMA_WRITE, target)), 0);
   ASSERT_EQ(e.post_send(2, 0, 100), 0);
   const auto failed = e.wait();
   ASSERT_TRUE(failed);
@@ -217,9 +184,7 @@ TEST_F(TwoHosts, ASenderWithoutRnrRetriesFailsWithoutAReceive) {
   Endpoint e;
   peer.meet(e, 7, 0);
   ASSERT_EQ(e.post_send(1, 0, 16), 0);
-  const auto wc = e.wait();
-  ASSERT_TRUE(wc);
-  EXPECT_EQ(wc->status, IBV_WC_RNR_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(e.wait(), IBV_WC_RNR_RETRY_EXC_ERR);
   peer.signal();
 }
 

@@ -13,10 +13,7 @@
 namespace cepheus::verbs {
 namespace {
 
-class Services : public ::testing::Test {
- protected:
-  SwitchProcess fabric_{2};
-};
+using Services = TwoHosts;
 
 // A peer that lets the other side access its memory.
 void serve_memory(Peer& me, const std::function<void(Endpoint&)>& before,
@@ -28,27 +25,8 @@ void serve_memory(Peer& me, const std::function<void(Endpoint&)>& before,
   after(e);
 }
 
-auto remote(ibv_wr_opcode opcode, const Endpoint::Name& target, std::size_t offset = 0) {
-  return [=](ibv_send_wr& wr) {
-    wr.opcode = opcode;
-    wr.wr.rdma.remote_addr = target.address + offset;
-    wr.wr.rdma.rkey = target.rkey;
-  };
-}
-
 std::uint64_t& word(Endpoint& e, std::size_t offset) {
   return *reinterpret_cast<std::uint64_t*>(e.memory.data() + offset);
-}
-
-auto atomic(ibv_wr_opcode opcode, const Endpoint::Name& target, std::uint64_t compare_add,
-            std::uint64_t swap = 0) {
-  return [=](ibv_send_wr& wr) {
-    wr.opcode = opcode;
-    wr.wr.atomic.remote_addr = target.address;
-    wr.wr.atomic.rkey = target.rkey;
-    wr.wr.atomic.compare_add = compare_add;
-    wr.wr.atomic.swap = swap;
-  };
 }
 
 TEST_F(Services, ReadFetchesThePeersData) {
@@ -128,18 +106,14 @@ TEST_F(Services, AWriteWithImmediateToAnInvalidKeyFailsTheReceive) {
     Endpoint e;
     ASSERT_EQ(e.post_recv(1, 0, 64), 0);
     me.meet(e);
-    const auto wc = e.wait();
-    ASSERT_TRUE(wc);
-    EXPECT_EQ(wc->status, IBV_WC_LOC_ACCESS_ERR) << ibv_wc_status_str(wc->status);
+    expect_status(e.wait(), IBV_WC_LOC_ACCESS_ERR);
     me.wait();
   });
   Endpoint e;
   Endpoint::Name target = peer.meet(e);
   target.rkey ^= 0x100;
   ASSERT_EQ(e.post_send(1, 0, 16, remote(IBV_WR_RDMA_WRITE_WITH_IMM, target)), 0);
-  const auto wc = e.wait();
-  ASSERT_TRUE(wc);
-  EXPECT_EQ(wc->status, IBV_WC_REM_ACCESS_ERR) << ibv_wc_status_str(wc->status);
+  expect_status(e.wait(), IBV_WC_REM_ACCESS_ERR);
   peer.signal();
 }
 
@@ -216,11 +190,7 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndReportsItsLimit) {
     ASSERT_NE(second, nullptr);
     EXPECT_EQ(ibv_destroy_srq(e.srq), EBUSY);
     me.meet(e);
-    Endpoint::Name name = e.name();
-    name.qpn = second->qp_num;
-    me.send_name(name);
-    e.connect(second, me.receive_name(), 7, 7);
-    me.signal();
+    me.meet(e, second);
     std::array<unsigned, 2> from{};
     for (std::uint64_t id = 0; id < kMessages; ++id) {
       const auto wc = e.wait();
@@ -243,11 +213,7 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndReportsItsLimit) {
   peer.meet(e);
   ibv_qp* const second = e.create_qp();
   ASSERT_NE(second, nullptr);
-  Endpoint::Name name = e.name();
-  name.qpn = second->qp_num;
-  peer.send_name(name);
-  e.connect(second, peer.receive_name(), 7, 7);
-  peer.wait();
+  peer.meet(e, second);
   for (std::uint64_t id = 0; id < kMessages; ++id) {
     ASSERT_EQ(e.post_send(id, 0, 16, {}, id % 2 == 0 ? e.qp : second), 0);
     expect_success(e.wait(), IBV_WC_SEND);

@@ -10,15 +10,7 @@
 namespace cepheus::verbs {
 namespace {
 
-void expect_success(const std::optional<ibv_wc>& wc) {
-  ASSERT_TRUE(wc) << "no completion";
-  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
-}
-
-class TwoHosts : public ::testing::Test {
- protected:
-  SwitchProcess fabric_{2};
-};
+void expect_success(const std::optional<ibv_wc>& wc) { expect_status(wc, IBV_WC_SUCCESS); }
 
 // Many QPs of an endpoint, its first among them.
 class ManyQps {
@@ -34,14 +26,7 @@ class ManyQps {
 
   ibv_qp* operator[](std::size_t i) const { return qps_[i]; }
   void meet(Peer& peer) {
-    Endpoint::Name name = endpoint_.name();
-    for (ibv_qp* qp : qps_) {
-      name.qpn = qp->qp_num;
-      peer.send_name(name);
-      endpoint_.connect(qp, peer.receive_name(), 7, 7);
-    }
-    peer.signal();
-    peer.wait();
+    for (ibv_qp* qp : qps_) peer.meet(endpoint_, qp);
   }
 
  private:
@@ -108,9 +93,7 @@ TEST_F(TwoHosts, ForkingInTheMiddleOfTrafficLosesNothing) {
         while (polled > 0) polled = ibv_poll_cq(e.cq, 1, &wc);
         ::_exit(polled < 0 ? 0 : 1);
       }
-      int status = 0;
-      ASSERT_EQ(::waitpid(child, &status, 0), child);
-      EXPECT_EQ(status, 0);
+      EXPECT_TRUE(ended_well(child));
     }
     expect_success(e.wait());
   }
@@ -125,9 +108,7 @@ TEST_F(TwoHosts, APortIsFreeAgainWhenItsHolderExecutesAnotherProgram) {
     ::execlp("ibv_devinfo", "ibv_devinfo", nullptr);
     ::_exit(127);
   }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(ended_well(child));
 }
 
 TEST_F(TwoHosts, APeerThatDiesInTheMiddleFailsAllWorkAndCanComeBack) {
@@ -158,12 +139,7 @@ TEST_F(TwoHosts, APeerThatDiesInTheMiddleFailsAllWorkAndCanComeBack) {
   Peer again(receive);
   ibv_qp* const fresh = e.create_qp();
   ASSERT_NE(fresh, nullptr);
-  Endpoint::Name name = e.name();
-  name.qpn = fresh->qp_num;
-  again.send_name(name);
-  e.connect(fresh, again.receive_name(), 7, 7);
-  again.signal();
-  again.wait();
+  again.meet(e, fresh);
   ASSERT_EQ(e.post_send(9, 0, kSize, {}, fresh), 0);
   expect_success(e.wait());
   again.wait();

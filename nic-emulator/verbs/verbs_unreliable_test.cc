@@ -10,18 +10,7 @@
 namespace cepheus::verbs {
 namespace {
 
-class Unreliable : public ::testing::Test {
- protected:
-  SwitchProcess fabric_{2};
-};
-
-auto remote(ibv_wr_opcode opcode, const Endpoint::Name& target, std::size_t offset = 0) {
-  return [=](ibv_send_wr& wr) {
-    wr.opcode = opcode;
-    wr.wr.rdma.remote_addr = target.address + offset;
-    wr.wr.rdma.rkey = target.rkey;
-  };
-}
+using Unreliable = TwoHosts;
 
 TEST_F(Unreliable, AnUnreliableConnectionSendsAndWrites) {
   Peer peer([](Peer& me) {
