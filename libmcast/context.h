@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "libmcast/completion_queues.h"
+#include "libmcast/context_config.h"
 #include "libmcast/control_plane.h"
 #include "libmcast/control_turns.h"
 #include "libmcast/device.h"
@@ -39,18 +40,6 @@
 #include "libmcast/slow_calls.h"
 
 namespace cepheus::mcast {
-
-struct ContextConfig {
-  DeviceOptions device;
-  std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
-  wire::Duration register_timeout = std::chrono::seconds(1);
-  std::optional<wire::Duration> register_silence;  // see mrp::RegistrationConfig
-  wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
-  std::size_t max_eager_memory = std::size_t{64} << 20;
-  std::optional<wire::Duration> progress_timeout;  // NicTiming derives the watchdog from it
-  std::optional<wire::Duration> link_outage;       // see NicTiming
-  std::shared_ptr<const wire::MrpKey> key;         // null: nothing is signed
-};
 
 class Context {
  public:

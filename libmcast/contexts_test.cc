@@ -77,8 +77,7 @@ TEST_F(SecondContext, HasATrafficClassOfItsOwn) {
   open_second(other);
   const auto path_of = [&](mcast_context_h context) {
     const mcast_context_h before = std::exchange(context_, context);
-    make(MCAST_LANE_BULK);
-    become_active();
+    make_active(MCAST_LANE_BULK);
     const ibv_ah_attr path = pair().path;
     drop();
     context_ = before;
@@ -132,8 +131,7 @@ TEST_F(SecondContext, CountsItsOwnMemory) {
 
 // Each context has a thread of its own: neither waits for a callback of the other's.
 TEST_F(SecondContext, MakesProgressWhileACallbackOfTheFirstTakesLong) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   struct SlowReceive : mcast_op_t {
     mcast_context_h other = nullptr;
     bool other_went_on = false;
@@ -150,8 +148,7 @@ TEST_F(SecondContext, MakesProgressWhileACallbackOfTheFirstTakesLong) {
     }).join();
   };
   ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
-  device_.deliver(pair(), kData, 5);
-  progress();
+  deliver(kData, 5);
   EXPECT_TRUE(receive.other_went_on);
   drop();
 }
@@ -163,8 +160,7 @@ TEST_F(SecondContext, ReportsTheReasonForItsDevice) {
 }
 
 TEST_F(SecondContext, RunsNoCallbackOfTheFirst) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op receive;
   ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
   device_.deliver(pair(), "datadata", 5);
@@ -176,20 +172,17 @@ TEST_F(SecondContext, RunsNoCallbackOfTheFirst) {
 }
 
 TEST_F(SecondContext, LeavesTheFirstAsItIs) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   mcast_context_destroy(std::exchange(second_, nullptr));
   Op send;
   ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(send.status, MCAST_OK);
   drop();
 }
 
 TEST_F(SecondContext, HasMemoryThatServesNoGroupOfTheFirst) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   mcast_mem_h memory = nullptr;
   ASSERT_EQ(mcast_mem_register(second_, buffer_, sizeof buffer_, &memory), MCAST_OK);
   Op send;
