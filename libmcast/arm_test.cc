@@ -20,10 +20,7 @@ bool is_readable(int fd) {
 
 class ArmedContext : public FakeGroup {
  protected:
-  ArmedContext() {
-    make(MCAST_LANE_BULK);
-    become_active();
-  }
+  ArmedContext() { make_active(MCAST_LANE_BULK); }
   int armed() {
     int fd = -1;
     EXPECT_EQ(mcast_context_arm(context_, &fd), MCAST_OK) << mcast_last_error();
@@ -82,8 +79,7 @@ TEST_F(ArmedContext, IsNotArmedInACallback) {
     arming.status = mcast_context_arm(arming.context, &fd);
   };
   ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &op), MCAST_INPROGRESS);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(op.status, MCAST_ERR_AGAIN);
   EXPECT_THAT(mcast_last_error(), HasSubstr("not from a callback"));
 }

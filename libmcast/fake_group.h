@@ -86,6 +86,11 @@ class FakeGroup : public testing::Test {
     ASSERT_EQ(mcast_group_member(group_, &name), MCAST_OK);
     own_ = name;
   }
+  // A group of this lane, registered by its leader.
+  void make_active(mcast_lane_t lane, std::uint32_t window = 0) {
+    make(lane);
+    become_active(window);
+  }
   void drop() {
     if (group_ != nullptr) mcast_group_destroy(group_);
     group_ = nullptr;
@@ -98,6 +103,15 @@ class FakeGroup : public testing::Test {
       mcast_progress(context_);
       from(context_)->wait_for_calls();
     }
+  }
+  // The oldest send ends, or a message comes; the library has learned of it.
+  void complete_send(ibv_wc_status status = IBV_WC_SUCCESS) {
+    device_.complete_send(pair(), status);
+    progress();
+  }
+  void deliver(const std::string& data, std::uint32_t imm) {
+    device_.deliver(pair(), data, imm);
+    progress();
   }
   mcast_group_attr_t attr() {
     mcast_group_attr_t out = MCAST_GROUP_ATTR_INIT;

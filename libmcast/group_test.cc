@@ -204,16 +204,14 @@ TEST_F(GroupOverFake, WithoutAReceiveCallbackAnswersNobodyYet) {
 
 // The owner of the callback goes, like a closed UCT interface. Data still arrives.
 TEST_F(GroupOverFake, HandsDataToTheCallbackThatReplacedAnother) {
-  make(MCAST_LANE_EAGER);
-  become_active();
+  make_active(MCAST_LANE_EAGER);
   int calls = 0;
   const auto count = [](void* arg, void*, size_t, std::uint32_t) {
     ++*static_cast<int*>(arg);
     return MCAST_OK;
   };
   ASSERT_EQ(mcast_group_set_recv(group_, count, &calls), MCAST_OK) << mcast_last_error();
-  device_.deliver(pair(), "late", 1);
-  progress();
+  deliver("late", 1);
   EXPECT_EQ(calls, 1);
   EXPECT_TRUE(received_.empty());
   EXPECT_EQ(mcast_group_set_recv(group_, nullptr, nullptr), MCAST_ERR_INVALID);
@@ -251,12 +249,10 @@ TEST_F(GroupOverFake, TakesAReceiveCallbackInACallbackOfItsEndBeforeRegistration
 // A failed work request ends the group for all: the leader learns it, all operations get their
 // callback, and later ones are refused with the reason.
 TEST_F(GroupOverFake, ThatFailsAtAMemberNotifiesTheLeaderUntilItAnswers) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op send, receive;
   start(send, receive);
-  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
-  progress();
+  complete_send(IBV_WC_RETRY_EXC_ERR);
   EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
   EXPECT_EQ(receive.status, MCAST_ERR_FABRIC) << "flushed";
   EXPECT_EQ(attr().cause, MCAST_CAUSE_WORK);
@@ -279,8 +275,7 @@ TEST_F(GroupOverFake, EndsOnTheLeadersUnregisterWithItsReason) {
                {MrpReject::kIncomplete, MCAST_ERR_FABRIC, "a switch has forgotten the group"},
                {MrpReject::kNotMember, MCAST_ERR_FABRIC, "a switch has forgotten the group"}};
   for (const auto& c : cases) {
-    make(MCAST_LANE_BULK);
-    become_active();
+    make_active(MCAST_LANE_BULK);
     inject(MrpType::kUnregister, static_cast<std::uint16_t>(c.why));
     EXPECT_EQ(mcast_group_test(group_), c.status);
     EXPECT_THAT(attr().reason, HasSubstr(c.text));
@@ -290,8 +285,7 @@ TEST_F(GroupOverFake, EndsOnTheLeadersUnregisterWithItsReason) {
 }
 
 TEST_F(GroupOverFake, FailsForTheLeadersReasonIfThatHasComeBeforeTheQueuePairs) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op send;
   ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
   device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
@@ -303,8 +297,7 @@ TEST_F(GroupOverFake, FailsForTheLeadersReasonIfThatHasComeBeforeTheQueuePairs) 
 
 // The leader has ended the group because of this member, and knows the consequence alone.
 TEST_F(GroupOverFake, FailsForItsOwnMistakeThoughTheLeaderHasEndedTheGroupSince) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op receive;
   ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
   ibv_wc wc{};
@@ -318,8 +311,7 @@ TEST_F(GroupOverFake, FailsForItsOwnMistakeThoughTheLeaderHasEndedTheGroupSince)
 }
 
 TEST_F(GroupOverFake, LooksAtControlMessagesAndDeviceEventsInOneCallOfProgressAll) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   device_.raise(IBV_EVENT_PORT_ERR, 1);
   mcast_progress(context_);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << "it is not their turn";
@@ -369,8 +361,7 @@ TEST_F(GroupOverFake, FillsNoStructureWithoutASize) {
 }
 
 TEST_F(GroupOverFake, DeviceEventsEndWhatTheyAreAbout) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   device_.raise(IBV_EVENT_PORT_ERR, 2);
   progress();
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << "of another port";
@@ -401,8 +392,7 @@ TEST_F(GroupOverFake, MayBeQueriedWhileItsDestructionCancelsWork) {
     mcast_status_t query = MCAST_INPROGRESS;
     mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   };
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Looking receive(group_);
   std::array<std::uint8_t, 64> memory{};
   ASSERT_EQ(mcast_recv(group_, memory.data(), memory.size(), nullptr, &receive), MCAST_INPROGRESS);
@@ -443,8 +433,7 @@ TEST_F(GroupOverFake, RefusesWorkThatACallbackPostsWhileItIsDestroyed) {
 }
 
 TEST_F(GroupOverFake, ThatIsDestroyedCancelsWhatIsOutstandingAndIgnoresWhatComesLate) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op send, receive;
   start(send, receive);
   ibv_wc late{};

@@ -29,8 +29,7 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsBeforeItSendsIfSwitchesDoNot) {
   Op first, second, send;
   ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &first), MCAST_INPROGRESS);
   ASSERT_EQ(mcast_recv(group_, buffer_ + 8, 8, nullptr, &second), MCAST_INPROGRESS);
-  device_.deliver(pair(), "12345678", 7);
-  progress();
+  deliver("12345678", 7);
   EXPECT_EQ(first.status, MCAST_OK);
   const std::uint32_t next = pair().receive_psn;
   pair().states.clear();
@@ -79,8 +78,7 @@ TEST_F(HostSyncGroup, ThatFailsOnItsWayUpEndsEachReceiveOnce) {
     for (Op* op : {&first, &second, &third}) {
       ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, op), MCAST_INPROGRESS);
     }
-    device_.deliver(pair(), "12345678", 7);
-    progress();
+    deliver("12345678", 7);
     EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
     if (is_refused_rtr) {
       device_.refuse_modify = ETIMEDOUT;
@@ -106,8 +104,7 @@ TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedEndsReceivesPostedMeanw
   Op first, second, third, send;
   ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &first), MCAST_INPROGRESS);
   ASSERT_EQ(mcast_recv(group_, buffer_ + 8, 8, nullptr, &second), MCAST_INPROGRESS);
-  device_.deliver(pair(), "12345678", 7);
-  progress();
+  deliver("12345678", 7);
   EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
   mcast_progress(context_);
   from(context_)->wait_for_calls();
@@ -127,8 +124,7 @@ TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedEndsReceivesPostedMeanw
 TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedPostsNoReceiveThatIsGivenBack) {
   start(MCAST_LANE_EAGER);
   answer_ = MCAST_INPROGRESS;
-  device_.deliver(pair(), "12345678", 7);
-  progress();
+  deliver("12345678", 7);
   EXPECT_EQ(mcast_send_eager(group_, kData, 8, 1), MCAST_ERR_AGAIN);
   (void)mcast_progress(context_);  // it stops
   from(context_)->wait_for_calls();
@@ -143,8 +139,7 @@ TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedPostsNoReceiveThatIsGiv
 TEST_F(HostSyncGroup, ThatFailsOnItsWayUpCountsEachEagerReceiveOnce) {
   for (const bool is_refused_rtr : {true, false}) {
     start(MCAST_LANE_EAGER);
-    device_.deliver(pair(), "12345678", 7);
-    progress();
+    deliver("12345678", 7);
     EXPECT_EQ(mcast_send_eager(group_, kData, 8, 1), MCAST_ERR_AGAIN);
     if (is_refused_rtr) {
       device_.refuse_modify = ETIMEDOUT;
@@ -175,8 +170,7 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsWithinHalfOfTheirCircleHoweverItsProgra
   ASSERT_EQ(mcast_send(group_, kData, kMost - 256, nullptr, 1, &sends[0]), MCAST_INPROGRESS);
   ASSERT_EQ(mcast_send(group_, kData, 256, nullptr, 1, &sends[1]), MCAST_INPROGRESS);
   EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_ERR_AGAIN);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_ERR_AGAIN);
   EXPECT_THAT(pair().states, IsEmpty()) << "a send is still under way";
   device_.complete_send(pair());
@@ -226,12 +220,10 @@ TEST_F(HostSyncGroup, IsRefusedWhereAQueuePairDoesNotServeAfterAnError) {
 TEST_F(HostSyncGroup, AloneLooksAtTheDevice) {
   device_.comes_back = false;
   device_.has_frozen_psns = true;
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op op;
   ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &op), MCAST_INPROGRESS);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(op.status, MCAST_OK);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
 }

@@ -20,10 +20,7 @@ std::string text_of(const fake::Posted& posted) {
 
 class EagerLaneOverFake : public FakeGroup {
  protected:
-  EagerLaneOverFake() {
-    make(MCAST_LANE_EAGER);
-    become_active();
-  }
+  EagerLaneOverFake() { make_active(MCAST_LANE_EAGER); }
 };
 
 TEST_F(EagerLaneOverFake, CopiesWhatItSends) {
@@ -41,8 +38,7 @@ TEST_F(EagerLaneOverFake, HasSoManyBuffersAsMayBeUnacknowledged) {
   for (unsigned i = 0; i < kDepth; ++i) ASSERT_EQ(mcast_send_eager(group_, kData, 8, i), MCAST_OK);
   EXPECT_EQ(mcast_send_eager(group_, kData, 8, 9), MCAST_ERR_AGAIN);
   EXPECT_EQ(mcast_group_outstanding(group_), kDepth);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(mcast_send_eager(group_, kData, 8, 9), MCAST_OK);
   EXPECT_EQ(attr().messages_sent, kDepth + 1);
 }
@@ -60,8 +56,7 @@ TEST_F(EagerLaneOverFake, RefusesWhatDoesNotFit) {
 
 TEST_F(EagerLaneOverFake, HandsDataOverInOrderAndPostsTheBufferAgain) {
   device_.deliver(pair(), "one", 1);
-  device_.deliver(pair(), "two", 2);
-  progress();
+  deliver("two", 2);
   ASSERT_EQ(received_.size(), 2u);
   EXPECT_EQ(received_[0].data, "one");
   EXPECT_EQ(received_[1].imm, 2u);
@@ -70,8 +65,7 @@ TEST_F(EagerLaneOverFake, HandsDataOverInOrderAndPostsTheBufferAgain) {
 
 TEST_F(EagerLaneOverFake, LeavesABufferToWhoeverKeepsIt) {
   answer_ = MCAST_INPROGRESS;
-  device_.deliver(pair(), "kept", 1);
-  progress();
+  deliver("kept", 1);
   EXPECT_EQ(pair().receives.size(), kDepth - 1);
   std::memset(static_cast<char*>(received_[0].at) - MCAST_RECV_HEADROOM, 1, MCAST_RECV_HEADROOM);
   mcast_recv_release(group_, received_[0].at);
@@ -87,15 +81,13 @@ TEST_F(EagerLaneOverFake, KeepsWhatNotAllMayHaveReceived) {
   for (const char* text : {"first!", "second", "third!"}) {
     ASSERT_EQ(mcast_send_eager(group_, text, 6, 3), MCAST_OK);
   }
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   const void* data = nullptr;
   size_t length = 0;
   std::uint32_t imm = 0;
   EXPECT_EQ(mcast_group_unacknowledged(group_, 0, &data, &length, &imm), MCAST_ERR_INVALID)
       << "the group stands";
-  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
-  progress();
+  complete_send(IBV_WC_RETRY_EXC_ERR);
   ASSERT_EQ(mcast_group_unacknowledged(group_, 0, &data, &length, &imm), MCAST_OK);
   EXPECT_EQ(std::string(static_cast<const char*>(data), length), "second");
   ASSERT_EQ(mcast_group_unacknowledged(group_, 1, &data, &length, &imm), MCAST_OK);
@@ -113,10 +105,7 @@ TEST_F(FakeGroup, EagerBuffersAreBounded) {
 
 class BulkLaneOverFake : public FakeGroup {
  protected:
-  BulkLaneOverFake() {
-    make(MCAST_LANE_BULK);
-    become_active();
-  }
+  BulkLaneOverFake() { make_active(MCAST_LANE_BULK); }
 };
 
 TEST_F(BulkLaneOverFake, SendsFromTheCallersMemoryAndCompletesWhenAllHaveIt) {
@@ -125,8 +114,7 @@ TEST_F(BulkLaneOverFake, SendsFromTheCallersMemoryAndCompletesWhenAllHaveIt) {
   EXPECT_EQ(pair().sends.front().address, kData);
   EXPECT_EQ(device_.regions, 1u) << "registered for the operation";
   EXPECT_EQ(op.calls, 0);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(op.status, MCAST_OK);
   EXPECT_EQ(op.length, 8u);
   EXPECT_EQ(op.calls, 1);
@@ -137,8 +125,7 @@ TEST_F(BulkLaneOverFake, ReceivesInTheOrderPosted) {
   Op first, second;
   ASSERT_EQ(mcast_recv(group_, buffer_, 16, nullptr, &first), MCAST_INPROGRESS);
   ASSERT_EQ(mcast_recv(group_, buffer_ + 16, 16, nullptr, &second), MCAST_INPROGRESS);
-  device_.deliver(pair(), "short", 4);
-  progress();
+  deliver("short", 4);
   EXPECT_EQ(first.status, MCAST_OK);
   EXPECT_EQ(first.length, 5u);
   EXPECT_EQ(first.imm, 4u);
@@ -156,8 +143,7 @@ TEST_F(BulkLaneOverFake, TakesMemoryThatCoversTheBufferOnly) {
   EXPECT_THAT(mcast_last_error(), HasSubstr("not inside the registered memory"));
   EXPECT_EQ(mcast_send(group_, buffer_ + 32, 32, memory, 0, &op), MCAST_INPROGRESS);
   EXPECT_EQ(device_.regions, 1u) << "the caller's";
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   mcast_mem_deregister(memory);
   EXPECT_EQ(device_.regions, 0u);
 }
@@ -177,8 +163,7 @@ TEST_F(BulkLaneOverFake, SendsFromMemoryThatMayOnlyBeReadAndReceivesNothingThere
   mcast_mem_h shared = nullptr;
   EXPECT_EQ(mcast_mem_register_writable(context_, buffer_, 64, &shared), MCAST_ERR_INVALID);
   device_.complete_send(pair());
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   mcast_mem_deregister(memory);
   EXPECT_EQ(device_.regions, 0u);
 }
@@ -217,16 +202,11 @@ class NarrowWay : public FakeGroup {
   mcast_status_t send(std::size_t bytes, Op& op) {
     return mcast_send(group_, memory_.data(), bytes, nullptr, 0, &op);
   }
-  void complete() {
-    device_.complete_send(pair());
-    progress();
-  }
   std::vector<std::uint8_t> memory_ = std::vector<std::uint8_t>(16 * 1024);
 };
 
 TEST_F(NarrowWay, TakesAsManyPacketsAsItsSwitchAnnounces) {
-  make(MCAST_LANE_BULK);
-  become_active(kWindow);
+  make_active(MCAST_LANE_BULK, kWindow);
   EXPECT_EQ(attr().window, kWindow);
   EXPECT_EQ(attr().portion, 2 * 1024u);
   Op first, second, third;
@@ -238,14 +218,13 @@ TEST_F(NarrowWay, TakesAsManyPacketsAsItsSwitchAnnounces) {
   EXPECT_EQ(attr().window, 5u);
   EXPECT_EQ(attr().portion, 2 * 1024u) << "all members have the same portion";
   EXPECT_EQ(send(1, third), MCAST_INPROGRESS);
-  complete();
+  complete_send();
   EXPECT_EQ(first.status, MCAST_OK);
   drop();
 }
 
 TEST_F(NarrowWay, RefusesAMessageThatIsLongerAndNamesTheLimit) {
-  make(MCAST_LANE_BULK);
-  become_active(kWindow);
+  make_active(MCAST_LANE_BULK, kWindow);
   EXPECT_EQ(attr().max_message, 4 * 1024u);
   Op op;
   EXPECT_EQ(send(4 * 1024 + 1, op), MCAST_ERR_INVALID);
@@ -258,8 +237,7 @@ TEST_F(NarrowWay, RefusesAMessageThatIsLongerAndNamesTheLimit) {
 TEST_F(NarrowWay, GetsAllAtOnceFromANicThatKeepsToIt) {
   device_.window = kWindow;
   open({});
-  make(MCAST_LANE_BULK);
-  become_active(kWindow);
+  make_active(MCAST_LANE_BULK, kWindow);
   EXPECT_EQ(attr().portion, 2 * 1024u) << "all members have the same portion";
   EXPECT_EQ(attr().max_message, device_.max_message);
   Op sent, written, third;
@@ -270,27 +248,23 @@ TEST_F(NarrowWay, GetsAllAtOnceFromANicThatKeepsToIt) {
   EXPECT_EQ(pair().sends.back().length, 16 * 1024u);
   inject_window(wire::MrpType::kRefresh, kWindow - 1);
   EXPECT_EQ(send(1, third), MCAST_ERR_AGAIN);
-  complete();
-  complete();
+  complete_send();
+  complete_send();
   EXPECT_EQ(send(1, third), MCAST_INPROGRESS);
   drop();
 }
 
 TEST_F(NarrowWay, TakesEagerMessagesOneByOne) {
-  make(MCAST_LANE_EAGER);
-  become_active(1);
+  make_active(MCAST_LANE_EAGER, 1);
   ASSERT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_OK);
   EXPECT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_ERR_AGAIN);
-  complete();
+  complete_send();
   EXPECT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_OK);
 }
 
 class WriteInParts : public NarrowWay {
  protected:
-  WriteInParts() {
-    make(MCAST_LANE_BULK);
-    become_active(kWindow);
-  }
+  WriteInParts() { make_active(MCAST_LANE_BULK, kWindow); }
   mcast_status_t write(std::size_t bytes) {
     return mcast_write(group_, memory_.data(), bytes, nullptr, 7, 100, &kImm, &op_);
   }
@@ -313,7 +287,7 @@ TEST_F(WriteInParts, IsOneWriteForItsCallerAndItsReceivers) {
     EXPECT_EQ(part.remote_address, 100 + offset);
     EXPECT_EQ(part.opcode, length == 1024 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE);
     offset += length;
-    complete();
+    complete_send();
   }
   EXPECT_EQ(op_.status, MCAST_OK);
   EXPECT_EQ(op_.length, 7 * 1024u);
@@ -324,8 +298,7 @@ TEST_F(WriteInParts, IsOneWriteForItsCallerAndItsReceivers) {
 }
 
 TEST_F(NarrowWay, IsFilledByTheShortPartsOfAWrite) {
-  make(MCAST_LANE_BULK);
-  become_active(512);
+  make_active(MCAST_LANE_BULK, 512);
   constexpr std::size_t kPart = 64 * 1024;  // the longest portion
   memory_.resize(9 * kPart);
   Op op;
@@ -337,21 +310,20 @@ TEST_F(NarrowWay, IsFilledByTheShortPartsOfAWrite) {
 
 // Each has parts under way from its beginning, so the ends of its parts post the others.
 TEST_F(NarrowWay, TakesWritesInPartsOneBehindTheOther) {
-  make(MCAST_LANE_BULK);
-  become_active(640);
+  make_active(MCAST_LANE_BULK, 640);
   memory_.resize(std::size_t{10} * 64 * 1024);
   std::array<Op, 20> ops;
   for (Op& op : ops) {
     mcast_status_t status = MCAST_ERR_AGAIN;
     for (int tries = 0; tries < 20 && status == MCAST_ERR_AGAIN; ++tries) {
       status = mcast_write(group_, memory_.data(), memory_.size(), nullptr, 7, 0, nullptr, &op);
-      if (status == MCAST_ERR_AGAIN) complete();
+      if (status == MCAST_ERR_AGAIN) complete_send();
     }
     EXPECT_EQ(status, MCAST_INPROGRESS);
     EXPECT_FALSE(pair().sends.empty());
     if (HasFailure()) break;
   }
-  while (!pair().sends.empty()) complete();
+  while (!pair().sends.empty()) complete_send();
   for (const Op& op : ops) {
     EXPECT_EQ(op.status, MCAST_OK);
     EXPECT_EQ(op.calls, 1);
@@ -365,8 +337,7 @@ TEST_F(NarrowWay, EndsWritesInPartsInTheirOrder) {
   constexpr std::size_t kPart = 64 * 1024;
   memory_.resize(9 * kPart);
   for (const bool is_refused : {false, true}) {
-    make(MCAST_LANE_BULK);
-    become_active(640);
+    make_active(MCAST_LANE_BULK, 640);
     std::vector<const mcast_op_t*> ended;
     const auto note = [](mcast_op_t* op, mcast_status_t, size_t, std::uint32_t) {
       static_cast<std::vector<const mcast_op_t*>*>(op->user)->push_back(op);
@@ -387,8 +358,7 @@ TEST_F(NarrowWay, EndsWritesInPartsInTheirOrder) {
 
 TEST_F(WriteInParts, EndsOnceIfAPartFails) {
   ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
-  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
-  progress();
+  complete_send(IBV_WC_RETRY_EXC_ERR);
   EXPECT_EQ(op_.status, MCAST_ERR_FABRIC);
   EXPECT_EQ(op_.calls, 1);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
@@ -404,7 +374,7 @@ TEST_F(WriteInParts, EndsWithItsGroup) {
 TEST_F(WriteInParts, EndsIfTheDeviceRefusesAPart) {
   ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
   device_.refuse_sends = true;
-  complete();
+  complete_send();
   EXPECT_EQ(op_.status, MCAST_ERR_FABRIC);
   EXPECT_EQ(op_.calls, 1);
 }

@@ -39,10 +39,7 @@ class ReductionLaneOverFake : public FakeGroup {
     const fake::Posted& posted = pair().sends.at(index);
     return {static_cast<const char*>(posted.address), posted.length};
   }
-  void deliver(std::uint16_t unit, const std::string& data) {
-    device_.deliver(pair(), data, imm(unit));
-    progress();
-  }
+  void deliver(std::uint16_t unit, const std::string& data) { FakeGroup::deliver(data, imm(unit)); }
 
   // As long as the group.
   Op op_, ops_[kWindow + 1];
@@ -66,8 +63,7 @@ TEST_F(ReductionLaneOverFake, SendsItsBlockAmongZerosAndTakesAllBlocks) {
   ASSERT_EQ(pair().sends.size(), 1u);
   EXPECT_EQ(sent(0), std::string("\0\0\0\0own\0\0", 9));
   EXPECT_EQ(pair().sends.front().imm, imm(0));
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(op_.calls, 0) << "the switch has it, and perhaps no member";
   deliver(0, "leftownri");
   EXPECT_EQ(op_.calls, 1);
@@ -109,8 +105,7 @@ TEST_F(ReductionLaneOverFake, OfABarrierIsOnePacketWithoutBytes) {
   ASSERT_EQ(mcast_barrier(group_, &op_), MCAST_INPROGRESS);
   EXPECT_EQ(pair().sends.front().length, 0u);
   EXPECT_EQ(pair().sends.front().imm, imm(0, wire::ReductionOp::kNone));
-  device_.deliver(pair(), "", imm(0, wire::ReductionOp::kNone));
-  progress();
+  FakeGroup::deliver("", imm(0, wire::ReductionOp::kNone));
   EXPECT_EQ(op_.status, MCAST_OK);
 }
 
@@ -121,8 +116,7 @@ TEST_F(ReductionLaneOverFake, HasAsManyPacketsUnderWayAsItsWindow) {
   }
   EXPECT_EQ(mcast_reduce(group_, "x", results_, 1, &ops_[kWindow]), MCAST_ERR_AGAIN);
   EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_progress()"));
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(mcast_barrier(group_, &ops_[kWindow]), MCAST_ERR_AGAIN) << "custody is no credit";
   deliver(0, "y");
   EXPECT_EQ(ops_[0].status, MCAST_OK);
@@ -167,8 +161,7 @@ TEST_F(ReductionLaneOverFake, IsNoLongerThanAQueueOnTheWay) {
 }
 
 TEST_F(FakeGroup, ReductionsNeedTheirLane) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op op;
   EXPECT_EQ(mcast_barrier(group_, &op), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("a reduction on a bulk lane"));

@@ -47,8 +47,7 @@ TEST_F(RegionsOfAMember, OfTheLeaderHoldItsActivationIfItPublishesThemMeanwhile)
 }
 
 TEST_F(RegionsOfAMember, ComeAndGoInOperation) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   EXPECT_EQ(mcast_region_test(group_), MCAST_OK) << "there are none";
   const std::size_t before = device_.regions;
   publish(7);
@@ -137,8 +136,7 @@ TEST_F(RegionsOfAMember, AreNoPartsOfMemoryThatOthersMustNotWriteTo) {
 }
 
 TEST_F(RegionsOfAMember, AreWrittenToByNumberAndOffset) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op plain, publication;
   const std::uint32_t imm = 5;
   EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 4096, nullptr, &plain), MCAST_INPROGRESS);
@@ -149,8 +147,7 @@ TEST_F(RegionsOfAMember, AreWrittenToByNumberAndOffset) {
   EXPECT_EQ(pair().sends[0].rkey, 7u);
   EXPECT_EQ(pair().sends[1].opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
   EXPECT_EQ(pair().sends[1].imm, 5u);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(plain.status, MCAST_OK);
   EXPECT_EQ(plain.length, 8u);
   EXPECT_EQ(publication.calls, 0);
@@ -176,8 +173,7 @@ TEST_F(RegionsOfAMember, ThatAreTooSmallEndTheGroupAndTheLeaderKnowsWhose) {
 }
 
 TEST_F(RegionsOfAMember, OfOthersThatAreTooSmallEndTheGroup) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   inject(MrpType::kUnregister, static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess));
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
   EXPECT_THAT(attr().reason, HasSubstr("a WRITE was refused"));
@@ -274,8 +270,7 @@ TEST_F(AnnouncedWrites, AreAnnouncedWithTheirAddresses) {
   EXPECT_EQ(pair().sends[1].rkey, wire::Announcement::kNoKey);
   EXPECT_EQ(pair().sends[2].length, wire::Announcement::size_of(3)) << "the first lies on";
   EXPECT_NE(pair().sends[2].address, sent.address);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(one.status, MCAST_OK);
   EXPECT_EQ(two.calls, 0);
   EXPECT_EQ(attr().sends_outstanding, 1u);
@@ -286,8 +281,7 @@ TEST_F(AnnouncedWrites, AreAsManyAsAreOutstandingAtMost) {
   Op ops[kDepth + 1];
   for (unsigned i = 0; i < kDepth; ++i) ASSERT_EQ(write(ops[i], targets(1)), MCAST_INPROGRESS);
   EXPECT_EQ(write(ops[kDepth], targets(1)), MCAST_ERR_AGAIN);
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(write(ops[kDepth], targets(1)), MCAST_INPROGRESS);
   drop();
 }
@@ -349,8 +343,7 @@ TEST_F(AnnouncedWrites, GoToMemoryThatOthersMayWriteTo) {
 }
 
 TEST_F(RegionsOfAMember, AreNotAnnounced) {
-  make(MCAST_LANE_BULK);
-  become_active();
+  make_active(MCAST_LANE_BULK);
   Op op;
   EXPECT_EQ(mcast_write_to(group_, kData, 8, nullptr, nullptr, 0, nullptr, &op), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("per_request"));
@@ -361,8 +354,7 @@ TEST_F(RegionsOfAMember, AreNotAnnounced) {
 }
 
 TEST_F(RegionsOfAMember, AreOfBulkLanes) {
-  make(MCAST_LANE_EAGER);
-  become_active();
+  make_active(MCAST_LANE_EAGER);
   Op write;
   EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 0, nullptr, &write), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_region_publish(group_, 7, nullptr, 8), MCAST_ERR_INVALID);

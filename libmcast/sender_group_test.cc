@@ -202,8 +202,7 @@ TEST_F(SenderGroup, TakesSendsOfItsSenderOnly) {
   EXPECT_THAT(mcast_last_error(), HasSubstr("only the member that leads"));
   EXPECT_THAT(pair().sends, IsEmpty());
   EXPECT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
-  device_.deliver(pair(), kData, 3);
-  progress();
+  deliver(kData, 3);
   EXPECT_EQ(receive.status, MCAST_OK);
   EXPECT_EQ(receive.imm, 3u);
 }
@@ -218,8 +217,7 @@ TEST_F(SenderGroup, OfItsSenderSendsAndWrites) {
   EXPECT_EQ(pair().sends[1].rkey, 7u) << "the region's number";
   EXPECT_EQ(pair().sends[1].remote_address, 4096u);
   device_.complete_send(pair());
-  device_.complete_send(pair());
-  progress();
+  complete_send();
   EXPECT_EQ(send.status, MCAST_OK);
   EXPECT_EQ(write.status, MCAST_OK);
 }

@@ -22,8 +22,7 @@ constexpr auto kDeadline = std::chrono::seconds(5);
 class SlowDevice : public FakeGroup {
  protected:
   SlowDevice() {
-    make(MCAST_LANE_EAGER);
-    become_active();
+    make_active(MCAST_LANE_EAGER);
     other_pair_ = device_.pairs.back().get();
     other_ = std::exchange(group_, nullptr);
   }
@@ -199,8 +198,7 @@ TEST_F(SlowDevice, OfHostsThatSynchroniseTheirPsns) {
     for (Op& each : receives) {
       ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &each), MCAST_INPROGRESS);
     }
-    device_.deliver(pair(), "12345678", 7);
-    progress();
+    deliver("12345678", 7);
     EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
     expect_others_go_on_during(
         call,
