@@ -56,8 +56,7 @@ TEST(Call, ChargesACopyAndAnAnswerToThePortOfTheirFrame) {
 }
 
 TEST(Call, ChargesAFrameThatAGateLetsThroughToItsOwnPort) {
-  auto net = make_star(3);
-  net->data(0, 0);
+  auto net = make_star_amid(3, 0);
   net->ack(1, 0);
   net->data(1, 0);  // waits until host 2 has the first message
   SwitchOutput out;

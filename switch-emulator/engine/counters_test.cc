@@ -47,8 +47,7 @@ TEST(Balance, IsLostByAFrameWithTwoFatesAHeldOneAndACopyWithout) {
 }
 
 TEST(Balance, HoldsForFramesThatLeaveTheGateWithTheirSource) {
-  auto net = make_star(4);
-  net->data(0, 0);
+  auto net = make_star_amid(4, 0);
   net->data(1, 0);
   net->data(1, 1);
   net->control(0, MrpType::kEvict, 1, {net->member(1)});
@@ -57,8 +56,7 @@ TEST(Balance, HoldsForFramesThatLeaveTheGateWithTheirSource) {
 }
 
 TEST(Balance, HoldsForFramesThatTheGateLetsThrough) {
-  auto net = make_star(3);
-  net->data(0, 0);
+  auto net = make_star_amid(3, 0);
   net->data(1, 0);
   net->ack({1, 2}, 0);
   EXPECT_EQ(net->count(Counter::kGateLetThrough), 1u);

@@ -64,8 +64,7 @@ TEST(Eviction, SendsTheNakThatWaitedForTheMember) {
 }
 
 TEST(Eviction, OpensTheGateThatWaitedForTheMember) {
-  auto net = make_star(4);
-  net->message(0, 0, 1);
+  auto net = make_star_amid(4, 1);
   net->ack({1, 2}, 1);
   net->clear();
   net->data(1, 0);
@@ -76,8 +75,7 @@ TEST(Eviction, OpensTheGateThatWaitedForTheMember) {
 }
 
 TEST(Eviction, ReleasesTheMembersFramesAtTheGate) {
-  auto net = make_star(3);
-  net->message(0, 0, 1);
+  auto net = make_star_amid(3, 1);
   net->ack(1, 1);
   net->clear();
   net->data(1, 0);
@@ -167,8 +165,7 @@ TEST(Query, ReportsLaggingHostsWithTheirFeedbackCounts) {
 
 // The source repeats the packets of the slowest: the others have nothing to answer.
 TEST(Query, ReportsNoHostWithoutUnansweredRepeats) {
-  auto net = make_star(4);
-  net->message(0, 0, 4);
+  auto net = make_star_amid(4, 4);
   net->ack(1, 1);
   net->ack(2, 2);
   net->ack(3, 4);
@@ -231,8 +228,7 @@ TEST(Query, ReportsTheSourceAndCountsItsPacketsAtItsLeaf) {
 }
 
 TEST(Query, IsNotAnsweredWhenNoHostLags) {
-  auto net = make_star(3);
-  net->message(0, 0, 1);
+  auto net = make_star_amid(3, 1);
   net->ack({1, 2}, 1);
   net->clear();
   net->control(0, MrpType::kQuery, 1);
@@ -305,8 +301,7 @@ TEST(PortDown, IsReportedToTheLeaderAtOnce) {
 
 // The REPORT may be lost, and the leader may ask when a new program runs there.
 TEST(PortDown, IsRememberedUntilTheMemberAnswers) {
-  auto net = make_star(4);
-  net->message(0, 0, 1);
+  auto net = make_star_amid(4, 1);
   net->set_port(0, net->port_of(2), false);
   net->ack(2, 0);  // was under way
   net->set_port(0, net->port_of(2), true);

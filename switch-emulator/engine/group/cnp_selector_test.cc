@@ -229,8 +229,7 @@ TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndDropped) {
 }
 
 TEST(Cnps, OfATurnThatHasEndedCountForTheNext) {
-  auto net = make_star(4);
-  net->data(0, 0);
+  auto net = make_star_amid(4, 0);
   net->cnp(1);
   for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
   net->data(3, 0);

@@ -10,8 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
-  auto net = make_star(4);
-  net->data(0, 0);
+  auto net = make_star_amid(4, 0);
   net->ack({1, 2}, 0);
   net->clear();
   net->data(1, 0);
@@ -32,8 +31,7 @@ TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
 // A newcomer breaks rule C1, or its last answer was lost: in both cases the old source must
 // not get an ACK for this member.
 TEST(Gate, WaitsForTheNewcomersOwnAnswerToo) {
-  auto net = make_star(3);
-  net->data(0, 0);
+  auto net = make_star_amid(3, 0);
   net->ack(2, 0);
   net->clear();
   net->data(1, 0);
@@ -45,8 +43,7 @@ TEST(Gate, WaitsForTheNewcomersOwnAnswerToo) {
 }
 
 TEST(Gate, LetsHeldPacketsGoInTheOrderOfTheirPsnsAndRepeatsOnce) {
-  auto net = make_star(3);
-  net->data(0, 0);
+  auto net = make_star_amid(3, 0);
   net->ack(1, 0);
   net->clear();
   for (const int psn : {1, 0, 2, 1}) net->data(1, psn);
@@ -139,8 +136,7 @@ TEST(Gate, AnswersWithTheLongestTimeHoweverOftenItHasAnswered) {
 
 // The store has no room for the buffer; frames that are held already stay, and are let through.
 TEST(Gate, AnswersRnrIfTheBufferCantBeHeld) {
-  auto net = make_star(3);
-  net->data(0, 0);
+  auto net = make_star_amid(3, 0);
   net->ack(1, 0);
   net->data(1, 0);
   net->clear();
@@ -228,8 +224,7 @@ TEST(Gate, NoticesAnOldSourceThatRepeatsForOtherBranches) {
 }
 
 TEST(Gate, ReleasesItsFramesWhenTheGroupEnds) {
-  auto net = make_star(3);
-  net->data(0, 0);
+  auto net = make_star_amid(3, 0);
   net->data(1, 0);
   EXPECT_EQ(net->payloads.in_use(), 1u);
   net->control(0, wire::MrpType::kUnregister, 1);

@@ -72,8 +72,7 @@ TEST(Mft, CountsStateOutsideTheTableSeparately) {
 }
 
 TEST(Views, ShowLaggingMembers) {
-  auto net = make_star(3);
-  net->message(0, 0, 4);
+  auto net = make_star_amid(3, 4);
   net->ack(1, 4);
   net->ack(2, 1);
   EXPECT_EQ(net->path_view(1).lag, 0u);

@@ -76,8 +76,7 @@ TEST(Replication, DropsGroupPacketsWithAWrongIcrc) {
 }
 
 TEST(Replication, SendsARepeatOnlyToPathsThatLackIt) {
-  auto net = make_star(4);
-  net->message(0, 0, 1);
+  auto net = make_star_amid(4, 1);
   net->ack(1, 1);
   net->ack(2, 0);
   net->clear();
@@ -88,8 +87,7 @@ TEST(Replication, SendsARepeatOnlyToPathsThatLackIt) {
 }
 
 TEST(Replication, AnswersAnUnneededRepeatWithTheLostAggregate) {
-  auto net = make_star(3);
-  net->data(0, 0);
+  auto net = make_star_amid(3, 0);
   net->ack({1, 2}, 0);
   EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
   net->clear();

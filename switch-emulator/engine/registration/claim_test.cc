@@ -13,8 +13,7 @@ namespace {
 constexpr auto host_sync = [](SwitchConfig& c) { c.rules.source_change = SourceChange::kHostSync; };
 
 TEST(Turns, RebaseEachHostsNumbersToTheGroups) {
-  auto net = make_star(3);
-  net->message(0, 0, 2);
+  auto net = make_star_amid(3, 2);
   net->ack({1, 2}, 2);
   net->clear();
 
@@ -61,8 +60,7 @@ TEST(Turns, KeepEveryConnectionGaplessOverManyTurnsAndTheWrap) {
 }
 
 TEST(OldDuplicates, AreAnsweredWithThemselvesAndGoNoFurther) {
-  auto net = make_star(3);
-  net->message(0, 0, 2);
+  auto net = make_star_amid(3, 2);
   net->ack({1, 2}, 2);
   net->data(1, 0);
   net->clear();

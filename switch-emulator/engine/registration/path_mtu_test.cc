@@ -158,8 +158,7 @@ TEST(PathMtu, OfAPortThatFallsIsReportedToTheLeaderOnce) {
 
 // The gate lets it through in the same call.
 TEST(PathMtu, OfAPortThatAnEvictionSendsPacketsByIsReportedToTheLeader) {
-  auto net = make_star(5);
-  net->message(0, 0, 1);
+  auto net = make_star_amid(5, 1);
   net->ack({1, 2, 4}, 1);
   net->data(1, 0);
   net->sw(0).set_mtu(net->port_of(4), 100);

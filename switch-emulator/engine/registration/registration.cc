@@ -13,16 +13,6 @@ using wire::MrpReject;
 
 namespace {
 
-GroupKind kind_of(const MrpRequest& request) {
-  const wire::MrpMessage& message = request.message;
-  return {(message.header.flags & wire::MrpHeader::kLossEnds) != 0, message.reduction};
-}
-
-bool is_well_formed(const MrpRequest& request) {
-  const wire::MrpHeader& h = request.message.header;
-  return request.message.member_count > 0 && h.seq < h.total;
-}
-
 // Repeats of REGISTER name only the missing members: members that a switch knew before a restart are
 // not among them.
 bool knows_all(const GroupInstance& table, const MrpRequest& request) {
@@ -48,9 +38,7 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   const auto message = wire::MrpMessage::parse(*payload);
   if (!message || message->header.mcst_id != datagram->ip.destination) {
     call.count(Counter::kDropMalformed);
-    if (const auto refusal = wire::refuse_version(*payload)) {
-      send_refusal(call, *datagram, *refusal);
-    }
+    if (const auto why = wire::refuse_version(*payload)) send_refusal(call, *datagram, *why);
     return;
   }
   const MrpRequest request{*datagram, *message};
@@ -77,8 +65,7 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
     case wire::MrpType::kConfirm:
     case wire::MrpType::kReject:
     case wire::MrpType::kReport:
-    case wire::MrpType::kComplain:
-      break;
+    case wire::MrpType::kComplain:  // all of them are answers
     case wire::MrpType::kHello:
     case wire::MrpType::kPublish:
     case wire::MrpType::kInstall:
@@ -92,18 +79,16 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
 
 void Registrar::on_register(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpRegister);
-  if (is_stale(request)) {
+  if (admission_.is_stale(request)) {
     CEPHEUS_SITUATION("REGISTER comes after its step, or of an older epoch");
     return call.count(Counter::kDropMrpStale);
   }
-  if (!is_under_way(request) && !rate_.admit(call.ingress(), call.now)) {
-    return call.count(Counter::kDropMrpRate);
-  }
-  if (const Refusal refusal = refuse(call, request)) {
+  if (!admission_.is_within_rate(call, request)) return call.count(Counter::kDropMrpRate);
+  if (const Refusal refusal = admission_.refuse(call, request)) {
     return send_reject(call, request, refusal.reason, refusal.member);
   }
   GroupEntry* const known = groups_.find(request.id());
-  const auto opened = known == nullptr ? open_pending(call, request) : known;
+  const auto opened = known == nullptr ? admission_.open(call, request) : known;
   if (!opened) return send_reject(call, request, opened.error(), {});
   GroupEntry& entry = **opened;
   touch(call, entry);
@@ -158,67 +143,6 @@ bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member
     found = true;
   }
   return found;
-}
-
-// Older than the present epoch, or a repeat of a finished step: changes nothing and gets no answer.
-bool Registrar::is_stale(const MrpRequest& request) {
-  if (const Tombstone* stone = groups_.find_tombstone(request.id())) {
-    return stone->leader == request.leader() && !wire::newer_epoch(request.epoch(), stone->epoch);
-  }
-  const GroupEntry* entry = groups_.find(request.id());
-  if (entry == nullptr || entry->leader != request.leader()) return false;
-  if (!entry->is_active && entry->table.mft.epoch == request.epoch()) {
-    return entry->table.roster.step() != wire::MrpType::kRegister;
-  }
-  return !wire::newer_epoch(request.epoch(), entry->table.mft.epoch);
-}
-
-// Further parts of a list, and repeats, are not new requests.
-bool Registrar::is_under_way(const MrpRequest& request) {
-  const GroupEntry* entry = groups_.find(request.id());
-  return entry != nullptr && entry->leader == request.leader() && !entry->is_active &&
-         entry->table.mft.epoch == request.epoch();
-}
-
-// Reasons that need no look at the members. A newer epoch replaces its leader's table, also a
-// running one: the leader does not need it any more, and this switch missed its UNREGISTER.
-Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
-  if (!is_well_formed(request)) return {MrpReject::kMalformed, {}};
-  if (groups_.find_tombstone(request.id()) != nullptr) return {MrpReject::kIdInUse, {}};
-  GroupEntry* entry = groups_.find(request.id());
-  if (entry != nullptr && entry->leader != request.leader()) return {MrpReject::kIdInUse, {}};
-  if (entry != nullptr) {
-    if (entry->table.mft.epoch == request.epoch()) {
-      // Parts of one list are of one group.
-      if (entry->table.kind != kind_of(request)) return {MrpReject::kMalformed, {}};
-      // REGISTER from two sides at once: two switches disagree on the routes, and the paths would
-      // be no tree.
-      return leads_to(entry->table.mft, call.ingress()) ? Refusal{}
-                                                        : Refusal{MrpReject::kNoRoute, {}};
-    }
-    groups_.erase(call, request.id());
-  }
-  if (groups_.size() >= call.config.max_groups) return {MrpReject::kTableFull, {}};
-  if (groups_.led_by(request.leader().host) >= call.config.max_groups_per_host) {
-    call.count(Counter::kRefusedQuota);
-    return {MrpReject::kQuota, {}};
-  }
-  return {};
-}
-
-tl::expected<GroupEntry*, MrpReject> Registrar::open_pending(Call& call,
-                                                             const MrpRequest& request) {
-  const wire::MrpMessage& message = request.message;
-  const auto added =
-      groups_.add(request.id(), request.leader(), request.epoch(), routes_.class_count(),
-                  {message.header.flags, message.reduction}, call.now);
-  if (!added) return added;
-  GroupEntry& entry = **added;
-  entry.table.kind = kind_of(request);
-  Mft& mft = entry.table.mft;
-  const PortConfig& port = call.port(call.ingress());
-  mft.leader = groups_.add_path(mft, call.ingress(), port.kind == PortKind::kHost);
-  return &entry;
 }
 
 GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
@@ -315,9 +239,9 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
   touch(call, *entry);
   list_branches(entry->table.mft, branches_);
   const bool is_news = entry->is_active && request.message.path;
-  if (is_news) CEPHEUS_SITUATION("members of an active group learn of a new path");
   if (!is_news) return pass_on_to_switches(call, request, branches_);
-  // Members learn it, and a REPORT that was lost is repeated.
+  CEPHEUS_SITUATION("members of an active group learn of a new path");
+  // A REPORT that was lost is repeated.
   pass_on(call, request, branches_, entry->table.roster);
   report_path(call, groups_, *entry);
 }
@@ -450,9 +374,8 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
     case Behaviour::Published::kTooOld:
       return call.count(Counter::kDropMrpStale);
     case Behaviour::Published::kYes:
-      break;
+      return confirm_publication(call, datagram, publication);
   }
-  confirm_publication(call, datagram, publication);
 }
 
 // The recipients may be behind switches that have refused the group, so it follows the routes. A

@@ -18,11 +18,10 @@
 #include <span>
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/registration/admission.h"
 #include "switch-emulator/engine/registration/ageing.h"
 #include "switch-emulator/engine/registration/answers.h"
-#include "switch-emulator/engine/registration/host_rate.h"
 #include "switch-emulator/engine/registration/placement.h"
-#include "wire/ecn.h"
 #include "wire/mrp.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
@@ -31,19 +30,6 @@ namespace cepheus::fabric {
 
 class Split;
 
-// A parsed control datagram.
-struct MrpRequest {
-  const wire::UdpDatagram& datagram;
-  const wire::MrpMessage& message;
-
-  McstId id() const { return message.header.mcst_id; }
-  std::uint16_t epoch() const { return message.header.epoch; }
-  Leader leader() const {
-    return {datagram.ip.source, message.header.instance, datagram.udp.source_port,
-            wire::without_ecn(datagram.ip.tos)};
-  }
-};
-
 class Registrar {
  public:
   Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
@@ -51,8 +37,8 @@ class Registrar {
         groups_(groups),
         answers_(groups),
         ageing_(groups),
-        tree_(routes, groups),
-        rate_(config, &SwitchConfig::register_rate) {}
+        admission_(config, routes, groups),
+        tree_(routes, groups) {}
 
   // A datagram on the registration port with a destination in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
@@ -82,10 +68,6 @@ class Registrar {
   void on_publish(Call& call, const wire::UdpDatagram& datagram,
                   const wire::Publication& publication);
 
-  bool is_stale(const MrpRequest& request);
-  bool is_under_way(const MrpRequest& request);
-  Refusal refuse(Call& call, const MrpRequest& request);
-  tl::expected<GroupEntry*, wire::MrpReject> open_pending(Call& call, const MrpRequest& request);
   void request_confirms(Call& call, const MrpRequest& request, Roster& roster,
                         std::span<const PortId> ports, std::uint16_t flags = 0);
   bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
@@ -100,8 +82,8 @@ class Registrar {
   GroupTable& groups_;
   Answers answers_;
   Ageing ageing_;
+  Admission admission_;
   Placement tree_;
-  HostRate rate_;
   std::vector<PortId> branches_;  // of the current group; a member for reuse
 };
 
