@@ -82,8 +82,7 @@ TEST_F(HungDisk, DoesNotCountIfTheOthersTakeAsLong) {
 
 TEST_F(HungDisk, OfTheOnlyReplicaInSyncIsWaitedForWhileAnotherIsBeingAdded) {
   writer->on_disconnected(now, 1, todo);
-  writer->on_disconnected(now, 2, todo);
-  run();
+  disconnect(2);
   return_with_a_promise(2);
   silent = Members::only(0);
   pass(1s);
@@ -95,8 +94,7 @@ TEST_F(HungDisk, OfTheOnlyReplicaInSyncIsWaitedForWhileAnotherIsBeingAdded) {
 
 TEST_F(HungDisk, OfTheLastOneIsWaitedFor) {
   writer->on_disconnected(now, 0, todo);
-  writer->on_disconnected(now, 1, todo);
-  run();
+  disconnect(1);
   silent = Members::only(2);
   submit(IoKind::kFlush, 1);
   pass(60s);
@@ -135,8 +133,7 @@ TEST_F(HungDiskOfFour, IsTriedAlthoughAnEarlierReplicaWaitsForItsReturn) {
   submit(IoKind::kFlush, 1);
   pass(11s);
   ASSERT_FALSE(writer->is_connected(3));
-  for (const unsigned r : {1u, 2u}) writer->on_disconnected(now, r, todo);
-  run();
+  for (const unsigned r : {1u, 2u}) disconnect(r);
   forms = false;
   log.clear();
   for (const unsigned r : {1u, 2u}) return_with_a_promise(r);
@@ -152,8 +149,7 @@ TEST_F(HungDiskOfFour, IsTriedAlthoughAnEarlierReplicaWaitsForItsReturn) {
 class HungDiskOfACopy : public HungDisk {
  protected:
   HungDiskOfACopy() {
-    writer->on_disconnected(now, 2, todo);
-    run();
+    disconnect(2);
     submit(IoKind::kWrite, 1);
     write_is_everywhere(all(Kind::kWrite).back());
     return_with_a_promise(2);
@@ -197,16 +193,14 @@ TEST_F(HungDiskOfACopy, HasToEndAFlushThatBeganAfterTheLastWrite) {
 // The writer's timer has no work meanwhile.
 TEST_F(HungDisk, DelaysASuccessorsFirstConfigurationWithoutABusyWriter) {
   silent = Members::only(2);
-  writer->on_disconnected(now, 0, todo);
-  run();
+  disconnect(0);
   start_writer(2);
   links = {2, 2, 2};
   connect(1);
   return_with_a_promise(2);
   ASSERT_EQ(writer->phase(), Writer::Phase::kRecovering);
   now += 1ms;
-  writer->on_timer(now, todo);
-  run();
+  tick();
   EXPECT_GT(writer->deadline(), now);
 }
 

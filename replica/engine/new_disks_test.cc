@@ -8,15 +8,13 @@ class NewDisks : public Volume {
  protected:
   void replace(unsigned replica) {
     replicas[replica] = ReplicaEngine(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
-    writer->on_disconnected(now, replica, todo);
-    run();
+    disconnect(replica);
   }
   void connect_again() {
     for (std::uint64_t& link : links) ++link;
     now += 1s;
     connect_all();
-    writer->on_timer(now, todo);
-    run();
+    tick();
   }
   void write(std::uint64_t id, std::uint64_t block = 0) {
     submit(IoKind::kWrite, id, block);
@@ -117,8 +115,7 @@ TEST_F(NewDisks, OfTheOnlyReplicaInSyncLeaveTheOthersEqual) {
   connect_all();
   write(1, 12);
   for (const unsigned r : {2, 0}) {
-    writer->on_disconnected(now, r, todo);
-    run();
+    disconnect(r);
   }
   ++links[2];
   now += 1s;

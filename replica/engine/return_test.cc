@@ -10,10 +10,7 @@ class Return : public Volume {
     connect_all();
     lose_third();
   }
-  void lose_third() {
-    writer->on_disconnected(now, 2, todo);
-    run();
-  }
+  void lose_third() { disconnect(2); }
   // Control connections live, or are restored at once. Returns the number of groups with the third
   // replica.
   unsigned pass(Duration time) {
@@ -28,8 +25,7 @@ class Return : public Volume {
           connect(r);
         }
       }
-      writer->on_timer(now, todo);
-      run();
+      tick();
     }
     return static_cast<unsigned>(std::count_if(log.begin() + static_cast<std::ptrdiff_t>(before),
                                                log.end(), [](const WriterAction& action) {
@@ -105,8 +101,7 @@ TEST_F(Return, OfAReplicaThatIsCopiedOutlastsGroupsThatFailWithoutAnyAnswer) {
 }
 
 TEST_F(Return, OfTwoReplicasIsOneAfterTheOther) {
-  writer->on_disconnected(now, 1, todo);
-  run();
+  disconnect(1);
   refused = Members::only(2);
   pass(20s);
   EXPECT_TRUE(writer->is_in_sync(1));
@@ -115,15 +110,13 @@ TEST_F(Return, OfTwoReplicasIsOneAfterTheOther) {
 
 // Its timer has nothing to do meanwhile.
 TEST_F(Return, OfTwoReplicasKeepsNoWriterBusyWhileTheFirstOnesGroupForms) {
-  writer->on_disconnected(now, 1, todo);
-  run();
+  disconnect(1);
   forms = false;
   pass(600ms);
   ASSERT_EQ(writer->group(), Members{}) << "that with the first one is formed";
   ASSERT_FALSE(writer->is_in_sync(1) || writer->is_in_sync(2));
   now += 1ms;
-  writer->on_timer(now, todo);
-  run();
+  tick();
   EXPECT_GT(writer->deadline(), now);
 }
 

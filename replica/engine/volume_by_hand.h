@@ -65,6 +65,14 @@ class Volume : public testing::Test {
     writer->on_connected(now, replica, todo);
     run();
   }
+  void disconnect(unsigned replica) {
+    writer->on_disconnected(now, replica, todo);
+    run();
+  }
+  void tick() {
+    writer->on_timer(now, todo);
+    run();
+  }
   void connect_all() {
     for (unsigned r = 0; r < replicas.size(); ++r) connect(r);
   }

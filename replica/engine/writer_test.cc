@@ -27,8 +27,7 @@ TEST_F(Volume, CountsNoSilenceWhileItDidNotLook) {
   connect_all();
   const auto look_after = [&](Duration time) {
     now += time;
-    writer->on_timer(now, todo);
-    run();
+    tick();
   };
   silent = Members::all(3);
   look_after(250ms);
@@ -44,13 +43,11 @@ TEST_F(Volume, CountsNoSilenceWhileItDidNotLook) {
 
 TEST_F(Volume, CountsSilenceIfItLooksAtEverySecondPing) {
   connect_all();
-  writer->on_timer(now, todo);
-  run();
+  tick();
   silent = Members::all(3);
   for (int i = 0; i < 2; ++i) {
     now += 2 * WriterSettings{}.ping;
-    writer->on_timer(now, todo);
-    run();
+    tick();
   }
   EXPECT_EQ(all(Kind::kDisconnect).size(), 3u);
 }
@@ -60,8 +57,7 @@ TEST_F(Volume, CountsNoHungDiskWhileItDidNotLook) {
   silent = Members::only(2);
   submit(IoKind::kFlush, 1);
   now += 12s;
-  writer->on_timer(now, todo);
-  run();
+  tick();
   EXPECT_TRUE(all(Kind::kDisconnect).empty());
 }
 
@@ -91,8 +87,7 @@ TEST_F(Volume, WritesContinueWithoutADeadReplicaOnceThatIsOnRecord) {
   connect_all();
   submit(IoKind::kWrite, 1);
   silent = Members::only(1);  // its answer to the configuration is late
-  writer->on_disconnected(now, 0, todo);
-  run();
+  disconnect(0);
   EXPECT_FALSE(writer->config_is_confirmed());
   ASSERT_EQ(all(Kind::kWrite).size(), 2u);  // again, to two
   EXPECT_EQ(writer->group().count(), 2u);
@@ -110,8 +105,7 @@ TEST_F(Volume, WritesContinueWithoutADeadReplicaOnceThatIsOnRecord) {
 
 TEST_F(Volume, AReplicaThatReturnsIsCopiedItsMissingChunksAndIsThenInSync) {
   connect_all();
-  writer->on_disconnected(now, 0, todo);
-  run();
+  disconnect(0);
   submit(IoKind::kWrite, 1, 5);
   write_is_everywhere(all(Kind::kWrite)[0]);
   now += 1s;
@@ -157,24 +151,21 @@ class LastReplica : public Volume {
  protected:
   LastReplica() {
     connect_all();
-    for (unsigned r = 1; r < 3; ++r) writer->on_disconnected(now, r, todo);
-    run();
+    for (unsigned r = 1; r < 3; ++r) disconnect(r);
   }
   // The two others stay away.
   void restart_last(Loss loss) {
     ReplicaRecord record = replicas[0].record();
     record.loss = std::max(record.loss, loss);
     if (loss == Loss::kAll) record = ReplicaRecord::fresh(kGeometry, 3);
-    writer->on_disconnected(now, 0, todo);
-    run();
+    disconnect(0);
     replicas[0] = ReplicaEngine(kGeometry, record);
     ++links[0];
     log.clear();
     now += 1s;
     connect(0);
     connect(0);  // the claim is made anew by a timer
-    writer->on_timer(now, todo);
-    run();
+    tick();
   }
   void acknowledge_write(std::uint64_t id, std::uint64_t block) {
     log.clear();
@@ -283,8 +274,7 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   links = {3, 3, 3};
   connect_all();
   now += 1ms;
-  writer->on_timer(now, todo);
-  run();
+  tick();
   EXPECT_FALSE(writer->is_in_sync(0));
   EXPECT_EQ(writer->lacking(0), kGeometry.chunks());
 }
@@ -292,8 +282,7 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
 // {0, 1} continue without 2, then 0 alone; then 0 gets a new disk. Only 1 knows of {0, 1}.
 TEST_F(Volume, ASuccessorNeedsAllReplicasIfOneHasANewDisk) {
   connect_all();
-  writer->on_disconnected(now, 2, todo);
-  run();
+  disconnect(2);
   replicas[0] = ReplicaEngine(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   links = {2, 2, 2};
   start_writer(2);
@@ -307,8 +296,7 @@ TEST_F(Volume, ASuccessorNeedsAllReplicasIfOneHasANewDisk) {
 // Another writer's claim reached one replica only, which was not in sync.
 TEST_F(Volume, AWriterClaimsAgainIfALaterOneDoesNotComeForTwoSilences) {
   connect_all();
-  writer->on_disconnected(now, 2, todo);
-  run();
+  disconnect(2);
   Request promise;
   promise.type = RequestType::kPromise;
   promise.epoch = {7, 7};
@@ -326,8 +314,7 @@ TEST_F(Volume, AWriterClaimsAgainIfALaterOneDoesNotComeForTwoSilences) {
   EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring);
   EXPECT_EQ(writer->epoch().number, 8u);
   now += 100ms;
-  writer->on_timer(now, todo);
-  run();
+  tick();
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing) << "0 and 1 have promised again";
 }
 
@@ -339,8 +326,7 @@ TEST_F(Volume, MarksAreClearedWhenAllIsFlushedAndIdle) {
   const auto pass = [&](int looks) {
     for (int i = 0; i < looks; ++i) {
       now += 250ms;
-      writer->on_timer(now, todo);
-      run();
+      tick();
     }
   };
   pass(19);
@@ -358,8 +344,7 @@ TEST_F(Volume, ClearsScatteredMarksWithOneRequestToEachReplica) {
   EXPECT_EQ(writer->marked(), 2u);
   log.clear();
   now += 5s;
-  writer->on_timer(now, todo);
-  run();
+  tick();
   EXPECT_EQ(writer->marked(), 0u);
   EXPECT_EQ(all(Kind::kSend).size(), 3u * 3) << "a ping, a flush, and the marks";
   for (const ReplicaEngine& replica : replicas) EXPECT_TRUE(replica.record().marks.empty());

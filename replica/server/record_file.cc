@@ -36,6 +36,30 @@ Digest digest_of(std::span<const std::uint8_t> bytes) {
   return digest;
 }
 
+void make_digests(Digests& digests, std::span<const std::uint8_t> data) {
+  auto left = data.subspan(digests.request.offset, digests.request.length);
+  while (!left.empty()) {
+    const std::size_t size = std::min<std::size_t>(left.size(), digests.request.unit);
+    digests.digests.push_back(digest_of(left.first(size)));
+    left = left.subspan(size);
+  }
+}
+
+std::optional<std::string> StoredReplica::refusal(const VolumeHello& hello) const {
+  if (hello.volume != volume) {
+    return "it serves volume '" + volume + "', not '" + hello.volume + "'";
+  }
+  if (hello.count == 0 || hello.count > kMostReplicas || hello.place >= hello.count) {
+    return "a volume has 1 to " + std::to_string(kMostReplicas) + " replicas";
+  }
+  if (count != 0 && (hello.place != place || hello.count != count)) {
+    return "it is number " + std::to_string(place + 1) + " of " + std::to_string(count) +
+           " in the volume's list, not " + std::to_string(hello.place + 1) + " of " +
+           std::to_string(hello.count) + ": name all replicas, in the same order as before";
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', 'r', 'e', 'c', '1'};

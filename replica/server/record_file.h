@@ -21,6 +21,8 @@ namespace cepheus::replica {
 
 // Compares bytes: the first half of their SHA-256.
 Digest digest_of(std::span<const std::uint8_t> bytes);
+// Computes the digests of the request in `digests`; its range lies in `data`.
+void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 struct StoredReplica {
   std::string volume;
@@ -28,6 +30,9 @@ struct StoredReplica {
   std::uint8_t place = 0, count = 0;  // in the volume's list; count 0: not yet assigned by a writer
   std::string boot;  // of the host at the last save; "" if memory is lost with the program
   ReplicaRecord record;
+
+  // Why it does not serve this writer.
+  std::optional<std::string> refusal(const VolumeHello& hello) const;
 };
 
 // This host's boot id, which changes with each start.

@@ -22,8 +22,6 @@
 
 namespace cepheus::replica {
 
-using namespace std::chrono_literals;
-
 namespace {
 
 // Of a request that waits for a disk: 1, and 1 more for each 512 bytes of an answer to kPromise.
@@ -32,31 +30,11 @@ std::size_t weight(const AnswerMessage& message) { return 1 + message.answer.wor
 }  // namespace
 using Kind = ReplicaAction::Kind;
 
-constexpr wire::Duration kGreeting = 5s;
 constexpr int kIdleMs = 1000;
 // A member answers its leader's probes within a fraction of the eviction time.
 constexpr int kMemberMs = 20;
 constexpr int kRegisteringMs = 1;
 constexpr std::uint64_t kMostDigested = 16 << 20;  // in one request
-
-void make_digests(Digests& digests, std::span<const std::uint8_t> data) {
-  auto left = data.subspan(digests.request.offset, digests.request.length);
-  while (!left.empty()) {
-    const std::size_t size = std::min<std::size_t>(left.size(), digests.request.unit);
-    digests.digests.push_back(digest_of(left.first(size)));
-    left = left.subspan(size);
-  }
-}
-
-bool ReplicaServer::can_go_on(const Peer& peer) {
-  return peer.has_more && !peer.is_digesting && (peer.socket.events() & POLLOUT) == 0;
-}
-
-short ReplicaServer::events_of(const Peer& peer) {
-  const bool must_read_first = peer.has_more && !can_go_on(peer);
-  const int wanted = peer.is_digesting ? 0 : must_read_first ? POLLOUT : POLLIN | POLLOUT;
-  return static_cast<short>(peer.socket.events() & wanted);
-}
 
 wire::Result<std::unique_ptr<ReplicaServer>> ReplicaServer::start(Parts parts) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -170,11 +148,11 @@ void ReplicaServer::wait() {
   std::vector<pollfd> fds{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   std::vector<std::uint64_t> links;
   for (const auto& [link, peer] : peers_) {
-    fds.push_back({peer.socket.fd(), events_of(peer), 0});
+    fds.push_back({peer.socket.fd(), peer.events(), 0});
     links.push_back(link);
   }
   const bool has_more = std::any_of(peers_.begin(), peers_.end(),
-                                    [](const auto& each) { return can_go_on(each.second); });
+                                    [](const auto& each) { return each.second.can_go_on(); });
   const int timeout = has_more                      ? 0
                       : data_path_.is_registering() ? kRegisteringMs
                       : data_path_.has_group()      ? kMemberMs
@@ -204,33 +182,19 @@ bool ReplicaServer::take_turn(std::uint64_t link, Peer& peer, short revents, wir
   if (peer.is_digesting) return (revents & (POLLERR | POLLHUP)) == 0;
   if (peer.hello && revents != 0) peer.until = now + idle_;
   if (now >= peer.until) return false;
-  return (revents == 0 && !can_go_on(peer)) || serve(link, peer);
-}
-
-// Disconnects the oldest connection without a greeting, else the oldest observer. False: all are
-// writers.
-bool ReplicaServer::free_place() {
-  const auto oldest = [&](const auto& gives_way) {
-    const auto at = std::find_if(peers_.begin(), peers_.end(),
-                                 [&](const auto& each) { return gives_way(each.second.hello); });
-    if (at != peers_.end()) disconnect(at->first);
-    return at != peers_.end();
-  };
-  return oldest([](const std::optional<VolumeHello>& hello) { return !hello; }) ||
-         oldest([](const std::optional<VolumeHello>& hello) {
-           return hello->role == Role::kObserver;
-         });
+  return (revents == 0 && !peer.can_go_on()) || serve(link, peer);
 }
 
 void ReplicaServer::accept_all() {
-  for (std::size_t n = 0; n < kMostPeers; ++n) {
-    wire::UniqueFd fd = accept_from(listener_.get());
-    if (!fd.is_open()) return;
-    if (peers_.size() >= kMostPeers && !free_place()) continue;
-    Peer peer{FrameSocket(std::move(fd), kMostGreeting), random_nonce(),
-              wire::monotonic_now() + kGreeting};
-    encode(Challenge{kControlVersion, peer.nonce}, peer.socket.out());
-    if (peer.socket.flush()) peers_.emplace(++links_, std::move(peer));
+  for (std::size_t n = 0; n < Peers::kMost; ++n) {
+    wire::UniqueFd connection = accept_from(listener_.get());
+    if (!connection.is_open()) return;
+    if (peers_.is_full()) {
+      const auto gives_way = peers_.one_to_give_way();
+      if (!gives_way) continue;
+      disconnect(*gives_way);
+    }
+    peers_.add(std::move(connection));
   }
 }
 
@@ -239,7 +203,7 @@ void ReplicaServer::accept_all() {
 bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
   const bool lives = peer.socket.receive();
   if (peer.has_more && !peer.socket.flush()) return false;
-  if (peer.has_more && !can_go_on(peer)) return lives;
+  if (peer.has_more && !peer.can_go_on()) return lives;
   peer.has_more = false;
   bool ok = true;
   while (const auto frame = peer.socket.next(ok)) {
@@ -304,23 +268,10 @@ std::optional<std::string> ReplicaServer::refusal(const Peer& peer,
            std::to_string(hello.version);
   }
   if (!key_.fits(hello.tag, covered(peer.nonce, hello))) {
-    return "the key differs from the replica's: give both the fabric's by "
-           "$CEPHEUS_KEY_FILE";
+    return "the key differs from the replica's: give both the fabric's by $CEPHEUS_KEY_FILE";
   }
   if (hello.role == Role::kObserver) return std::nullopt;
-  if (hello.volume != stored_.volume) {
-    return "it serves volume '" + stored_.volume + "', not '" + hello.volume + "'";
-  }
-  if (hello.count == 0 || hello.count > kMostReplicas || hello.place >= hello.count) {
-    return "a volume has 1 to " + std::to_string(kMostReplicas) + " replicas";
-  }
-  if (stored_.count != 0 && (hello.place != stored_.place || hello.count != stored_.count)) {
-    return "it is number " + std::to_string(stored_.place + 1) + " of " +
-           std::to_string(stored_.count) + " in the volume's list, not " +
-           std::to_string(hello.place + 1) + " of " + std::to_string(hello.count) +
-           ": name all replicas, in the same order as before";
-  }
-  return std::nullopt;
+  return stored_.refusal(hello);
 }
 
 void ReplicaServer::greet(Peer& peer, VolumeHello hello) {
@@ -342,9 +293,7 @@ void ReplicaServer::greet(Peer& peer, VolumeHello hello) {
 // While a disk hangs, requests of closed connections must not gather.
 void ReplicaServer::forget(std::uint64_t link) {
   peers_.erase(link);
-  for (const auto& worker : {&record_worker_, &flush_worker_, &digest_worker_}) {
-    (*worker)->forget(link);
-  }
+  for (auto* worker : {&record_worker_, &flush_worker_, &digest_worker_}) (*worker)->forget(link);
 }
 
 void ReplicaServer::disconnect(std::uint64_t link) {
@@ -353,6 +302,16 @@ void ReplicaServer::disconnect(std::uint64_t link) {
   ReplicaActions actions;
   engine_->on_disconnected(link, actions);
   execute(actions, {});
+}
+
+// Null: the connection has closed.
+template <typename Message>
+Peer* ReplicaServer::send(std::uint64_t link, const Message& message) {
+  const auto at = peers_.find(link);
+  if (at == peers_.end()) return nullptr;
+  encode(message, at->second.socket.out());
+  at->second.socket.flush();  // the next read detects a closed connection
+  return &at->second;
 }
 
 void ReplicaServer::execute(ReplicaActions& actions, const RequestMessage& request) {
@@ -396,25 +355,16 @@ void ReplicaServer::execute(ReplicaActions& actions, const RequestMessage& reque
   // No answer before its content is durable: later answers keep their order behind it.
   const bool to_record = job.save || (type != RequestType::kPing && type != RequestType::kJoin &&
                                       !record_worker_->is_idle());
-  if (!to_flush && !to_record) return send(job.link, job.answer);
+  if (!to_flush && !to_record) return static_cast<void>(send(job.link, job.answer));
   const auto at = peers_.find(job.link);
   if (at != peers_.end()) at->second.at_disk += weight(job.answer);
   (to_flush ? flush_worker_ : record_worker_)->submit(std::move(job));
 }
 
-void ReplicaServer::send(std::uint64_t link, const AnswerMessage& answer) {
-  const auto at = peers_.find(link);
-  if (at == peers_.end()) return;
-  encode(answer, at->second.socket.out());
-  at->second.socket.flush();  // the next read detects a closed connection
-}
-
 void ReplicaServer::finish_jobs(DiskWorker& worker) {
   int error = 0;
   for (const DiskWorker::Job& job : worker.take(error)) {
-    const auto at = peers_.find(job.link);
-    if (at != peers_.end()) at->second.at_disk -= weight(job.answer);
-    send(job.link, job.answer);
+    if (Peer* const peer = send(job.link, job.answer)) peer->at_disk -= weight(job.answer);
   }
   if (error != 0) disk_error_ = error;
 }
@@ -438,13 +388,10 @@ void ReplicaServer::finish_digests() {
   if (stop_requested_) return;
   int error = 0;
   for (const DiskWorker::Job& job : digest_worker_->take(error)) {
-    const auto at = peers_.find(job.link);
-    if (at == peers_.end()) continue;
-    Peer& peer = at->second;
-    peer.is_digesting = false;
-    peer.until = wire::monotonic_now() + idle_;
-    encode(job.digests, peer.socket.out());
-    peer.socket.flush();  // the next read detects a closed connection
+    Peer* const peer = send(job.link, job.digests);
+    if (peer == nullptr) continue;
+    peer->is_digesting = false;
+    peer->until = wire::monotonic_now() + idle_;
   }
 }
 

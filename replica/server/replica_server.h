@@ -3,24 +3,20 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "replica/control/frame_socket.h"
 #include "replica/control/volume_key.h"
 #include "replica/engine/replica_engine.h"
 #include "replica/server/data_path.h"
 #include "replica/server/disk_worker.h"
+#include "replica/server/peers.h"
 #include "replica/server/record_file.h"
 #include "replica/server/volume_file.h"
 
 namespace cepheus::replica {
-
-// Computes the digests of the request in `digests`; its range lies in `data`.
-void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 class ReplicaServer {
  public:
@@ -44,20 +40,9 @@ class ReplicaServer {
   void stop();  // from a signal handler, too
 
  private:
-  static constexpr std::size_t kMostPeers = 64;
   // A writer has at most three requests for each of its 1024 operations, and a few of its own: a
   // write of 4 MiB has up to five chunks, and marks them in three ranges if two are marked already.
   static constexpr std::size_t kMostAtDisk = 4096;
-
-  struct Peer {
-    FrameSocket socket;
-    Nonce nonce;
-    wire::Instant until;  // time limit of the hello, or of the next message
-    std::optional<VolumeHello> hello{};
-    bool has_more = false;      // further requests have arrived, for the next turn
-    bool is_digesting = false;  // its answer is being made: no request is taken until that is sent
-    std::size_t at_disk = 0;    // weights of its requests that wait for a disk
-  };
 
   ReplicaServer(Parts parts, wire::UniqueFd wake);
   void make_engine();
@@ -65,9 +50,6 @@ class ReplicaServer {
   int forget_memory();
   void wait();
   void accept_all();
-  bool free_place();
-  static bool can_go_on(const Peer& peer);
-  static short events_of(const Peer& peer);
   bool take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now);
   bool serve(std::uint64_t link, Peer& peer);  // false: disconnect
   bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
@@ -76,7 +58,8 @@ class ReplicaServer {
   void disconnect(std::uint64_t link);
   void forget(std::uint64_t link);
   void execute(ReplicaActions& actions, const RequestMessage& request);
-  void send(std::uint64_t link, const AnswerMessage& answer);
+  template <typename Message>
+  Peer* send(std::uint64_t link, const Message& message);
   void finish_jobs(DiskWorker& worker);
   bool begin_digests(std::uint64_t link, Peer& peer, const DigestRequest& request);
   void finish_digests();
@@ -90,8 +73,7 @@ class ReplicaServer {
   const wire::Duration idle_;
   DataPath data_path_;
   std::optional<ReplicaEngine> engine_;
-  std::map<std::uint64_t, Peer> peers_;
-  std::uint64_t links_ = 0;
+  Peers peers_;
   std::uint64_t writer_link_ = 0;  // of the last ping
   Progress progress_;
   int disk_error_ = 0;

@@ -62,11 +62,9 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   volume->changed_.wait_for(lock, limit,
                             [&] { return volume->serves_ || volume->failure_.has_value(); });
   if (volume->failure_) return tl::unexpected(*volume->failure_);
-  if (volume->serves_) {
-    lock.unlock();
-    return volume;
-  }
+  const bool serves = volume->serves_;
   lock.unlock();
+  if (serves) return volume;
   volume->ends_ = true;
   volume->wake();
   volume->thread_.join();
@@ -119,18 +117,6 @@ std::string Volume::status() {
   wake();
   changed_.wait_for(lock, kStatusTimeLimit, [this] { return !status_.empty(); });
   return status_;
-}
-
-std::string Volume::missing_replicas() const {
-  std::string text;
-  for (const ReplicaLink& link : links_) {
-    if (link.is_welcomed()) continue;
-    text += (text.empty() ? "" : "; ") + link.name() +
-            (link.reason().empty() ? "" : ": " + link.reason());
-  }
-  if (!text.empty()) return "the volume needs absent replicas: " + text;
-  if (path_ && !path_->last_failure().empty()) return path_->last_failure();
-  return "the replicas are not equal yet: give open a longer time limit";
 }
 
 // --- The volume's thread.
@@ -408,11 +394,6 @@ void Volume::measure_copies(wire::Instant now) {
   copy_rate_ = static_cast<std::uint64_t>(static_cast<double>(bytes - measured_bytes_) / seconds);
   measured_bytes_ = bytes;
   measured_at_ = now;
-}
-
-Progress Volume::progress_of(unsigned replica) const {
-  return {engine_->is_in_sync(replica), engine_->lacking(replica), path_->copied_bytes(),
-          copy_rate_};
 }
 
 }  // namespace cepheus::replica

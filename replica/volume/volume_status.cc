@@ -1,5 +1,5 @@
-// Status text of a volume's writer, for programs (JSON) and for people (failure()). Lost data are
-// listed as ranges of bytes, adjoining chunks joined; the text names the first eight, the JSON all.
+// The state of a volume's writer: for its replicas (progress_of()), for programs (JSON), and for
+// people (failure(), missing_replicas()). Lost data are listed as ranges of bytes, adjoining chunks joined; the text names the first eight, the JSON all.
 // A volume that has not ended has no failure. Bytes that are no UTF-8 are replaced.
 #include <nlohmann/json.hpp>
 
@@ -29,6 +29,23 @@ std::vector<Bytes> ranges_of(const ChunkBitmap& chunks, const Geometry& geometry
 }
 
 }  // namespace
+
+Progress Volume::progress_of(unsigned replica) const {
+  return {engine_->is_in_sync(replica), engine_->lacking(replica), path_->copied_bytes(),
+          copy_rate_};
+}
+
+std::string Volume::missing_replicas() const {
+  std::string text;
+  for (const ReplicaLink& link : links_) {
+    if (link.is_welcomed()) continue;
+    text += (text.empty() ? "" : "; ") + link.name() +
+            (link.reason().empty() ? "" : ": " + link.reason());
+  }
+  if (!text.empty()) return "the volume needs absent replicas: " + text;
+  if (path_ && !path_->last_failure().empty()) return path_->last_failure();
+  return "the replicas are not equal yet: give open a longer time limit";
+}
 
 std::string Volume::failure() const {
   if (engine_->phase() == Writer::Phase::kFenced) return "another program has taken the volume";
