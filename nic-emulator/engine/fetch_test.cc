@@ -16,10 +16,10 @@ using wire::AckKind;
 using wire::NakCode;
 using wire::Opcode;
 
-class Fetch : public ::testing::Test {
+class Fetch : public ::testing::Test, protected BetweenHosts {
  protected:
   explicit Fetch(const QpOptions& options = {.mtu = 256}, const NicConfig& config = {})
-      : hosts_(options, config), a_(hosts_.a), b_(hosts_.b) {
+      : BetweenHosts(options, config) {
     fill_pattern(b_.memory, 2);
   }
 
@@ -43,10 +43,6 @@ class Fetch : public ::testing::Test {
     hosts.a.deliver(answers);
     return aeth.kind == AckKind::kNak && hosts.b.state() == QpState::kErr ? aeth.value : -1;
   }
-
-  TwoHosts hosts_;
-  Host& a_;
-  Host& b_;
 };
 
 TEST_F(Fetch, AReadTakesThePsnsOfItsResponses) {

@@ -136,6 +136,17 @@ struct TwoHosts {
   void run_until_idle(const Lose& lose = nullptr);
 };
 
+// A test between two connected hosts.
+class BetweenHosts {
+ protected:
+  explicit BetweenHosts(const QpOptions& options = {}, const NicConfig& base = {})
+      : hosts_(options, base) {}
+
+  TwoHosts hosts_;
+  Host& a_ = hosts_.a;
+  Host& b_ = hosts_.b;
+};
+
 // Bytes that differ at every place, by seed.
 void fill_pattern(std::span<std::uint8_t> bytes, std::uint64_t seed);
 

@@ -22,9 +22,9 @@ constexpr Aeth nak(NakCode code, std::uint32_t msn) {
 }
 
 // Host b's answers to requests that host a has made.
-class Responder : public ::testing::Test {
+class Responder : public ::testing::Test, protected BetweenHosts {
  protected:
-  Responder() : hosts_({.mtu = 256}), a_(hosts_.a), b_(hosts_.b) {}
+  Responder() : BetweenHosts({.mtu = 256}) {}
 
   // The one answer that host b has to give.
   Packet answer() {
@@ -48,10 +48,6 @@ class Responder : public ::testing::Test {
     a_.write(1, 0, length, b_, to_offset);
     return a_.transmit_all();
   }
-
-  TwoHosts hosts_;
-  Host& a_;
-  Host& b_;
 };
 
 TEST_F(Responder, NaksOncePerGap) {

@@ -16,9 +16,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-class Srq : public ::testing::TestWithParam<QpType> {
+class Srq : public ::testing::TestWithParam<QpType>, protected BetweenHosts {
  protected:
-  Srq() : hosts_({.type = GetParam(), .mtu = 256, .shared = true}), a_(hosts_.a), b_(hosts_.b) {}
+  Srq() : BetweenHosts({.type = GetParam(), .mtu = 256, .shared = true}) {}
 
   void send(std::uint64_t id, std::uint32_t length) {
     if (GetParam() == QpType::kUd) {
@@ -27,10 +27,6 @@ class Srq : public ::testing::TestWithParam<QpType> {
       a_.send(id, 0, length);
     }
   }
-
-  TwoHosts hosts_;
-  Host& a_;
-  Host& b_;
 };
 
 std::string name_of(const ::testing::TestParamInfo<QpType>& info) {

@@ -15,19 +15,15 @@ using wire::Opcode;
 
 constexpr std::size_t kInbox = 0x40000;
 
-class Unreliable : public ::testing::Test {
+class Unreliable : public ::testing::Test, protected BetweenHosts {
  protected:
-  explicit Unreliable(const QpOptions& options) : hosts_(options), a_(hosts_.a), b_(hosts_.b) {}
+  explicit Unreliable(const QpOptions& options) : BetweenHosts(options) {}
 
   bool arrived(std::size_t from, std::size_t to, std::size_t length) const {
     return std::equal(a_.memory.begin() + static_cast<long>(from),
                       a_.memory.begin() + static_cast<long>(from + length),
                       b_.memory.begin() + static_cast<long>(to));
   }
-
-  TwoHosts hosts_;
-  Host& a_;
-  Host& b_;
 };
 
 class UnreliableConnection : public Unreliable {
