@@ -182,9 +182,10 @@ TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheKnownNames) {
   EXPECT_THAT(set({{"link", "s0-s1#3"}, {"up", false}}),
               HasSubstr("no link 's0-s1#3' in the fabric (did you mean 's0-s1#2'?)"));
   EXPECT_THAT(set({{"link", "h99"}, {"up", false}}), HasSubstr("did you mean 'h9'?"));
-  EXPECT_THAT(set({{"link", 1}}), HasSubstr("must name a host, or a trunk such as leaf0-spine0"));
   EXPECT_THAT(set({{"link", "s0-s1"}, {"direction", "up"}}),
               HasSubstr("direction must be both, to-s0 or to-s1"));
+  EXPECT_THAT(set({{"link", "h0"}, {"direction", "left"}}),
+              HasSubstr("direction must be down, up, both, to-h0 or to-s0"));
 }
 
 // A name made of two names can be ambiguous.

@@ -81,6 +81,7 @@ TEST(Reload, OpensTheSocketsToUsersAndClosesThemAgain) {
     return there.st_mode & 0777u;
   };
   EXPECT_EQ(mode(fabric.socket()), 0600u);
+  EXPECT_EQ(mode(control_path(fabric.socket())), 0600u);
   file.become(of_users({"12345"}));
   EXPECT_EQ(reload(fabric), R"(["users = [\"12345\"]"])");
   EXPECT_EQ(mode(fabric.socket()), 0666u);

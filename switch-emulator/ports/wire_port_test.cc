@@ -73,8 +73,7 @@ class WirePortTest : public testing::Test {
     arp.sender_mac = kHostMac;
     arp.sender = kHost;
     network->send(arp_frame(arp));
-    network->send(data_frame(4));
-    ASSERT_TRUE(await(frame));
+    take_one();
   }
   // Waits as the fabric does: arm, sleep.
   bool await(Frame& into) {
@@ -85,6 +84,11 @@ class WirePortTest : public testing::Test {
       if (poll(&waiting, 1, 20'000) <= 0) return false;
     }
     return true;
+  }
+  // All frames before this one have been looked at, too.
+  void take_one() {
+    network->send(data_frame(4));
+    ASSERT_TRUE(await(frame));
   }
   std::optional<Arp> next_arp() {
     const auto bytes = network->receive();
@@ -132,8 +136,7 @@ TEST_F(WirePortTest, AnswersForGroupsAndNeighboursOnly) {
     query.target = target;
     network->send(arp_frame(query));
   }
-  network->send(data_frame(4));
-  ASSERT_TRUE(await(frame));
+  take_one();
   flush();
   for (const Ipv4 target : {kGroup, kNeighbour}) {
     const auto answer = next_arp();
@@ -190,8 +193,7 @@ TEST_F(WirePortTest, LearnsItsAddressFromTheHostOnly) {
   Bytes in_anothers_name = arp_frame(claim);
   std::copy(kOther.octets.begin(), kOther.octets.end(), in_anothers_name.begin() + 22);
   network->send(in_anothers_name);
-  network->send(data_frame(4));
-  ASSERT_TRUE(await(frame));
+  take_one();
   ASSERT_TRUE(port.deliver(*Frame::from_bytes(data_frame(64)), kFabricItself, now));
   flush();
   const auto got = network->receive();
@@ -220,8 +222,7 @@ TEST_F(WirePortTest, ProbesForASilentHostNowAndThenNotForEachFrame) {
   query.sender = kHost;
   query.target = kGroup;
   network->send(arp_frame(query));
-  network->send(data_frame(4));
-  ASSERT_TRUE(await(frame));
+  take_one();
   flush();
   int questions = 0;
   for (auto arp = next_arp(); arp && arp->operation == Arp::Operation::kRequest; arp = next_arp()) {
@@ -265,8 +266,7 @@ TEST_F(WirePortTest, LimitsTheAnswersOfOneLook) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(network->send(arp_frame(question)));
   EXPECT_FALSE(port.receive(frame));
   EXPECT_LE(counted(PortCounter::kArpAnswered), 64u);
-  network->send(data_frame(4));
-  ASSERT_TRUE(await(frame));
+  take_one();
   EXPECT_EQ(counted(PortCounter::kArpAnswered), 100u);
 }
 
@@ -282,8 +282,7 @@ TEST_F(WirePortTest, CountsUnusableFrames) {
   arp[12] = 0x08;
   arp[13] = 0x06;
   network->send(arp);
-  network->send(data_frame(4));
-  ASSERT_TRUE(await(frame));
+  take_one();
   EXPECT_EQ(counted(PortCounter::kDropTagged), 1u);
   EXPECT_EQ(counted(PortCounter::kDropMalformed), 2u);
 }

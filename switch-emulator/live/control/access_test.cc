@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,17 +39,6 @@ TEST(Access, NamesAUserThatDoesNotExist) {
   const auto access = Access::of({"nobody-of-that-name"});
   ASSERT_FALSE(access);
   EXPECT_THAT(access.error().text, HasSubstr("no user 'nobody-of-that-name'"));
-}
-
-mode_t mode_of(const std::string& path) {
-  struct stat there {};
-  return stat(path.c_str(), &there) == 0 ? there.st_mode & 0777 : 0;
-}
-
-TEST(Access, ClosesBothSocketsToOthers) {
-  TestFabric fabric(net::Topology::star(1));
-  EXPECT_EQ(mode_of(fabric.socket()), 0600u);
-  EXPECT_EQ(mode_of(control_path(fabric.socket())), 0600u);
 }
 
 // Runs `body` as another user, in its own process; returns its exit code.

@@ -23,6 +23,14 @@ TEST(ControlRequest, AcceptsValidLinkSettings) {
   EXPECT_EQ(link.up, false);
 }
 
+TEST(ControlRequest, RefusesUnknownKindsAndValues) {
+  EXPECT_THAT(error_of(R"({"ask": "weather"})"), HasSubstr("status, record, link, kill, reload"));
+  for (const char* line : {"[]", R"({"ask": 7})"})
+    EXPECT_THAT(error_of(line), HasSubstr("needs a kind"));
+  EXPECT_THAT(error_of(R"({"ask": "link", "link": "h0", "loss": 2})"), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(error_of(R"({"ask": "link", "link": "h0", "up": 1})"), HasSubstr("true or false"));
+}
+
 TEST(ControlRequest, RefusesLinkSettingsThatOnlyATopologyHas) {
   for (const std::string key : {"duplicate", "reorder", "corrupt", "los"}) {
     const std::string error =

@@ -95,27 +95,8 @@ class InterfacesTest : public DatapathTest {
     const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
     return counter(status[0].ports[0], "rx_packets");
   }
-  void expect_life_after_death() {
-    EXPECT_TRUE(is_attached());
-    EXPECT_TRUE(datagram_arrives());
-    ASSERT_TRUE(TestVeth::ip("link delete dev port"));
-    look_a_second_later();
-    EXPECT_FALSE(is_attached());
-    look_a_second_later();
-    ASSERT_EQ(warnings.size(), 1u);
-    EXPECT_THAT(warnings[0], HasSubstr("interface port was removed"));
-    ASSERT_TRUE(network->make_pair());
-    configure();
-    look_a_second_later();
-    EXPECT_TRUE(is_attached());
-    EXPECT_TRUE(datagram_arrives());
-    ASSERT_EQ(warnings.size(), 2u);
-    EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
-  }
-
-  // Of the same name, but not the kernel's same interface.
-  void expect_life_in_another_body() {
-    ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+  // The interface has gone and is back, perhaps between two looks.
+  void expect_attached_again() {
     ASSERT_TRUE(network->make_pair());
     configure();
     look_a_second_later();
@@ -124,21 +105,6 @@ class InterfacesTest : public DatapathTest {
     ASSERT_EQ(warnings.size(), 2u);
     EXPECT_THAT(warnings[0], HasSubstr("interface port was removed"));
     EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
-  }
-
-  // Precondition: the fabric's is 4096.
-  void expect_the_interfaces_mtu() {
-    EXPECT_EQ(path_mtu(), 1024) << "of 2048 bytes";
-    ASSERT_EQ(warnings.size(), 1u);
-    EXPECT_THAT(warnings[0], HasSubstr("groups over it have packets of 1024 bytes"));
-    TestVeth::ip("link set port mtu 4210");
-    look_a_second_later();
-    EXPECT_EQ(path_mtu(), 4096);
-    TestVeth::ip("link set port mtu 2200");
-    look_a_second_later();
-    EXPECT_EQ(path_mtu(), 2048);
-    ASSERT_EQ(warnings.size(), 2u);
-    EXPECT_THAT(warnings[1], HasSubstr("groups over it have packets of 2048 bytes"));
   }
 
   // A driver's RoCE device on the interface comes, in a sysfs of the test's own.
@@ -159,24 +125,46 @@ class InterfacesTest : public DatapathTest {
   std::vector<std::string> warnings;
 };
 
-TEST_F(InterfacesTest, AttachAHostAgainWhenItsDeletedInterfaceIsBack) {
-  ASSERT_NO_FATAL_FAILURE(open_host());
-  expect_life_after_death();
+// Behind an interface of its own, or behind the one-armed interface.
+class InterfaceOfAHost : public InterfacesTest, public testing::WithParamInterface<bool> {
+ protected:
+  void open(std::uint32_t mtu = 1024) { GetParam() ? open_one_armed(mtu) : open_host(mtu); }
+};
+INSTANTIATE_TEST_SUITE_P(OneArmedOrNot, InterfaceOfAHost, testing::Bool());
+
+TEST_P(InterfaceOfAHost, IsAttachedAgainWhenItIsBackAfterItWasDeleted) {
+  ASSERT_NO_FATAL_FAILURE(open());
+  EXPECT_TRUE(is_attached());
+  EXPECT_TRUE(datagram_arrives());
+  ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+  look_a_second_later();
+  EXPECT_FALSE(is_attached());
+  look_a_second_later();
+  EXPECT_EQ(warnings.size(), 1u);
+  expect_attached_again();
 }
 
-TEST_F(InterfacesTest, AttachHostsBehindAOneArmedInterfaceAgainWhenThereIsOneOfItsName) {
-  ASSERT_NO_FATAL_FAILURE(open_one_armed());
-  expect_life_after_death();
+// Of the same name, but not the kernel's same interface.
+TEST_P(InterfaceOfAHost, IsAttachedAgainWhenItWasMadeAgainBetweenTwoLooks) {
+  ASSERT_NO_FATAL_FAILURE(open());
+  ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+  expect_attached_again();
 }
 
-TEST_F(InterfacesTest, AttachAHostAgainWhenItsInterfaceWasMadeAgainBetweenTwoLooks) {
-  ASSERT_NO_FATAL_FAILURE(open_host());
-  expect_life_in_another_body();
-}
-
-TEST_F(InterfacesTest, AttachHostsAgainWhenTheOneArmedInterfaceWasMadeAgainBetweenTwoLooks) {
-  ASSERT_NO_FATAL_FAILURE(open_one_armed());
-  expect_life_in_another_body();
+// The fabric's packets have up to 4096 bytes.
+TEST_P(InterfaceOfAHost, GivesItsMtuToThePort) {
+  ASSERT_NO_FATAL_FAILURE(open(4096));
+  EXPECT_EQ(path_mtu(), 1024) << "of 2048 bytes";
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("groups over it have packets of 1024 bytes"));
+  TestVeth::ip("link set port mtu 4210");
+  look_a_second_later();
+  EXPECT_EQ(path_mtu(), 4096);
+  TestVeth::ip("link set port mtu 2200");
+  look_a_second_later();
+  EXPECT_EQ(path_mtu(), 2048);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[1], HasSubstr("groups over it have packets of 2048 bytes"));
 }
 
 // During its lifetime this process gets no new descriptor.
@@ -246,16 +234,6 @@ TEST_F(InterfacesTest, WarnOnceOfRoceHardwareThatComesLater) {
 TEST_F(InterfacesTest, NeedNoLooksIfThereAreNone) {
   ASSERT_NO_FATAL_FAILURE(open(one_host()));
   EXPECT_EQ(interfaces->deadline(), wire::kNever);
-}
-
-TEST_F(InterfacesTest, GiveTheirMtuToTheirPorts) {
-  ASSERT_NO_FATAL_FAILURE(open_host(4096));
-  expect_the_interfaces_mtu();
-}
-
-TEST_F(InterfacesTest, GiveTheirMtuToThePortsOfAllHostsBehindThem) {
-  ASSERT_NO_FATAL_FAILURE(open_one_armed(4096));
-  expect_the_interfaces_mtu();
 }
 
 }  // namespace
