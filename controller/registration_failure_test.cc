@@ -92,8 +92,7 @@ TEST(Registration, NamesTheRefusingMemberAndTheRemedy) {
       {static_cast<MrpReject>(99), {}, "a reason that this version does not have (99)"},
   };
   for (const Case& c : cases) {
-    Network net(3);
-    ASSERT_TRUE(net.start());
+    StartedNetwork net(3);
     net.deliver({Ipv4(10, 0, 255, 1), reject(c.reason, c.named)});
     EXPECT_EQ(net.leader.state(), State::kFailed);
     EXPECT_EQ(net.leader.error().code, ErrorCode::kRefused);
@@ -107,8 +106,7 @@ TEST(Registration, NamesTheRefusingMemberAndTheRemedy) {
 }
 
 TEST(Registration, EndsAReductionWhoseMembersDiffer) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.run_until_idle();
   MrpMember leader = member(0), other = member(1);
   leader.flags = 0x10, leader.token = 64;
@@ -124,8 +122,7 @@ TEST(Registration, EndsAReductionWhoseMembersDiffer) {
 }
 
 TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   for (const std::uint32_t about : {0u, 9u}) {
     net.deliver({host(9), reject(MrpReject::kMemberFailed, {member(about)})});
   }
@@ -134,24 +131,21 @@ TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
 }
 
 TEST(Registration, BelievesNoMembersRejectButAboutItself) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.deliver({host(1), reject(MrpReject::kMemberFailed, {member(2)})});
   net.deliver({host(1), reject(MrpReject::kMemberFailed, {member(1), member(2)})});
   net.deliver({host(1), reject(MrpReject::kTableFull)});  // as a switch would
   EXPECT_EQ(net.leader.state(), State::kRegistering);
   net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kActive);
-  Network other(3);
-  ASSERT_TRUE(other.start());
+  StartedNetwork other(3);
   other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read the named member
   EXPECT_EQ(other.leader.state(), State::kFailed);
 }
 
 TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
   for (const bool of_leader : {false, true}) {
-    Network net(3);
-    ASSERT_TRUE(net.start());
+    StartedNetwork net(3);
     net.run_until_idle();
     const MrpMessage refusal = reject(MrpReject::kRemoteAccess, {member(of_leader ? 0 : 2)});
     net.deliver({host(1), refusal});
@@ -165,8 +159,7 @@ TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
 
 TEST(Registration, EndsWithTheMemberNamedBehindAPortThatPacketsAreTooLongFor) {
   for (const std::uint32_t towards : {0u, 2u}) {
-    Network net(3);
-    ASSERT_TRUE(net.start());
+    StartedNetwork net(3);
     net.run_until_idle();
     net.deliver({host(1), reject(MrpReject::kTooLong, {member(towards)})});
     EXPECT_EQ(net.leader.state(), State::kActive) << "a member reports nothing of switches";
@@ -180,8 +173,7 @@ TEST(Registration, EndsWithTheMemberNamedBehindAPortThatPacketsAreTooLongFor) {
 }
 
 TEST(Registration, EndsWithTheMemberNamedWhoPublishesWhereNothingIsRewritten) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.deliver({test::kSwitch, reject(MrpReject::kWriteMode, {member(0)})});
   EXPECT_THAT(net.leader.error().text,
               HasSubstr("can't serve the group's WRITEs: 10.0.0.1 (qp 0x11) publishes"));

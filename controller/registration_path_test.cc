@@ -25,8 +25,7 @@ std::vector<std::uint32_t> windows_of(const Network& net) {
 }
 
 TEST(Registration, ActivatesWithTheSmallestWindowOfAllConfirms) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.lose = [&](const Network::Datagram& d) {
     return is(d, MrpType::kConfirm) && d.message.header.flags == 1;
   };
@@ -41,8 +40,7 @@ TEST(Registration, ActivatesWithTheSmallestWindowOfAllConfirms) {
 
 // Portions depend on the first window, and must be the same at the leader and all members.
 TEST(Registration, RepeatsActivateWithItsFirstWindow) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.lose = [&](const Network::Datagram& d) { return is(d, MrpType::kActivate); };
   net.deliver({kSwitch, with_window(confirm_for({1}), 20)});
   net.run_until_idle();
@@ -92,8 +90,7 @@ TEST(Registration, ConnectsAllWithTheLeastPathMtu) {
 
 // A queue pair can't change it any more.
 TEST(Registration, KeepsThePathMtuOfItsQueuePairs) {
-  Network net(2);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(2);
   MrpMessage odd = confirm_for({1});
   odd.path = wire::MrpPath{1400, 20};
   net.deliver({kSwitch, odd});
@@ -110,8 +107,7 @@ TEST(Registration, KeepsThePathMtuOfItsQueuePairs) {
 
 // Members are connected, or about to be: its first long packet would end the group.
 TEST(Registration, FailsIfThePathMtuFallsWhileMembersConnect) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   MrpMessage confirm = confirm_for({1, 2});
   confirm.path = wire::MrpPath{4096, 20};
   net.deliver({kSwitch, confirm});
@@ -127,8 +123,7 @@ TEST(Registration, FailsIfThePathMtuFallsWhileMembersConnect) {
 
 // The switch that answers may be the only one that still knows the group.
 TEST(Registration, TakesAWindowForNoSignOfTheSwitchesBehind) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.run_until_idle();
   const Instant before = net.leader.last_message_at();
   net.now += 1s;
@@ -140,8 +135,7 @@ TEST(Registration, TakesAWindowForNoSignOfTheSwitchesBehind) {
 
 // A REFRESH gets no answer, so several follow each other.
 TEST(Registration, SpreadsAChangedWindowAndRepeatsIt) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.run_until_idle();
   unsigned lost = 0;
   net.lose = [&](const Network::Datagram& d) { return is(d, MrpType::kRefresh) && ++lost == 1; };

@@ -28,8 +28,7 @@ TEST(Outbox, GivesBackTheMemoryOfALargeGroup) {
 }
 
 TEST(Registration, ActivatesWhenEveryMemberHasConfirmedAllSteps) {
-  Network net(4);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(4);
   EXPECT_EQ(net.leader.state(), State::kRegistering);
   EXPECT_EQ(net.leader.missing().size(), 3u);
   net.run_until_idle();
@@ -145,8 +144,7 @@ TEST(Registration, GoesOnWhileTheFabricAnswersAndEndsInItsSilence) {
 }
 
 TEST(Registration, IgnoresWhatIsNotForIt) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   const MrpMessage confirm = confirm_for({1});
   const auto changed = [&](auto change) {
     MrpMessage m = confirm;
@@ -167,8 +165,7 @@ TEST(Registration, IgnoresWhatIsNotForIt) {
 }
 
 TEST(Registration, BelievesASwitchAboutAllBehindIt) {
-  Network net(5);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(5);
   net.deliver({kSwitch, confirm_for({2, 4})});
   EXPECT_EQ(net.leader.missing(), (std::vector{member(1), member(3)}));
   net.deliver({kSwitch, confirm_for({1, 2, 3})});
@@ -215,8 +212,7 @@ TEST(Registration, ActivatesAndUnregistersAgainOnlyTowardsTheMissing) {
 
 TEST(Registration, LearnsFromItsMembersHowTheSourceChanges) {
   for (const bool host_sync : {false, true}) {
-    Network net(2);
-    ASSERT_TRUE(net.start());
+    StartedNetwork net(2);
     MrpMessage confirm = reject(MrpReject::kNone, {member(1)});
     confirm.header.type = MrpType::kConfirm;
     confirm.header.flags = static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) |
@@ -228,8 +224,7 @@ TEST(Registration, LearnsFromItsMembersHowTheSourceChanges) {
 }
 
 TEST(Registration, FailsWhereSwitchesDisagreeOnHowTheSourceChanges) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   for (int i = 1; i <= 2; ++i) {
     MrpMessage confirm = reject(MrpReject::kNone, {member(i)});
     confirm.header.type = MrpType::kConfirm;
@@ -277,8 +272,7 @@ TEST(Registration, ThatIsHeldWaitsForNoMessageOfMembers) {
 }
 
 TEST(Registration, SplitsALargeGroupIntoNumberedPackets) {
-  Network net(400);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(400);
   constexpr std::size_t kPackets = 5;  // of 89
   ASSERT_EQ(net.under_way.size(), kPackets);
   std::size_t named = 0;
@@ -295,8 +289,7 @@ TEST(Registration, SplitsALargeGroupIntoNumberedPackets) {
 }
 
 TEST(Registration, RepeatsUnregisterThreeTimesWhenNobodyAnswers) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
+  StartedNetwork net(3);
   net.run_until_idle();
   unsigned sent = 0;
   net.lose = [&](const Network::Datagram& d) {
@@ -315,14 +308,12 @@ TEST(Registration, CanBeUnregisteredInAnyState) {
   EXPECT_EQ(idle.leader.state(), State::kGone);
   EXPECT_EQ(idle.sent, 0u);
 
-  Network waiting(2);
-  ASSERT_TRUE(waiting.start());
+  StartedNetwork waiting(2);
   waiting.unregister();
   waiting.run(kStart + 1s);
   EXPECT_EQ(waiting.leader.state(), State::kGone);
 
-  Network failed(2);
-  ASSERT_TRUE(failed.start());
+  StartedNetwork failed(2);
   failed.deliver({host(1), reject(MrpReject::kTableFull)});
   failed.unregister();
   EXPECT_EQ(failed.leader.state(), State::kUnregistering);

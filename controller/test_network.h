@@ -3,6 +3,8 @@
 // else. If `merges`, it keeps CONFIRMs back until merge() or until nothing else is under way.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -167,6 +169,14 @@ class Network {
 
   Outbox actions_;
   std::vector<Datagram> kept_back_;
+};
+
+// One whose leader has sent REGISTER.
+struct StartedNetwork : Network {
+  explicit StartedNetwork(std::uint32_t n, const RegistrationConfig& config = leader_config())
+      : Network(n, config) {
+    EXPECT_TRUE(start());
+  }
 };
 
 // A message of the group. CONNECT has a path without limits.
