@@ -172,6 +172,18 @@ void set_handler(void (*handler)(int)) {
   action.sa_handler = handler;
   ::sigaction(SIGSEGV, &action, &before_mine);
 }
+// ... and calls the NIC once more.
+void use_handler(void (*handler)(int)) {
+  set_handler(handler);
+  install_memory_guard();
+}
+void use_handler_that_passes_on() {
+  struct sigaction action {};
+  action.sa_sigaction = passes_on;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSEGV, &action, &before_mine);
+  install_memory_guard();
+}
 
 void fault() {
   static volatile std::uintptr_t nowhere = 16;
@@ -183,8 +195,7 @@ using GuardDeathTest = Guarded;
 TEST_F(GuardDeathTest, AProgramsOwnFaultReachesItsHandler) {
   const auto program = [](bool guard_first) {
     if (guard_first) install_memory_guard();
-    set_handler(mine);
-    install_memory_guard();
+    use_handler(mine);
     fault();
   };
   EXPECT_EXIT(program(true), ::testing::ExitedWithCode(41), "");
@@ -193,10 +204,8 @@ TEST_F(GuardDeathTest, AProgramsOwnFaultReachesItsHandler) {
 
 TEST_F(GuardDeathTest, TheHandlerThatWasSetLastIsCalled) {
   const auto program = [] {
-    set_handler(mine);
-    install_memory_guard();
-    set_handler(other);
-    install_memory_guard();
+    use_handler(mine);
+    use_handler(other);
     fault();
   };
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(42), "");
@@ -204,13 +213,8 @@ TEST_F(GuardDeathTest, TheHandlerThatWasSetLastIsCalled) {
 
 TEST_F(GuardDeathTest, AHandlerThatPassesOnReachesTheOneBefore) {
   const auto program = [] {
-    set_handler(mine);
-    install_memory_guard();
-    struct sigaction action {};
-    action.sa_sigaction = passes_on;
-    action.sa_flags = SA_SIGINFO;
-    ::sigaction(SIGSEGV, &action, &before_mine);
-    install_memory_guard();
+    use_handler(mine);
+    use_handler_that_passes_on();
     fault();
   };
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
@@ -244,13 +248,8 @@ TEST_F(GuardDeathTest, AHandlerThatIsUsedUpForOneSignalServesTheOther) {
 // It does not know the page, and there is no handler that does.
 TEST_F(GuardDeathTest, AnAccessThatAHandlerPassesOnToNobodyEnds) {
   const auto program = [this] {
-    set_handler(SIG_DFL);
-    install_memory_guard();
-    struct sigaction action {};
-    action.sa_sigaction = passes_on;
-    action.sa_flags = SA_SIGINFO;
-    ::sigaction(SIGSEGV, &action, &before_mine);
-    install_memory_guard();
+    use_handler(SIG_DFL);
+    use_handler_that_passes_on();
     ::mprotect(pages_, kPage, PROT_READ);
     if (end_of_write(1) != AccessEnd::kProtected) ::_exit(44);
     set_handler(mine);
@@ -320,16 +319,13 @@ TEST_F(GuardDeathTest, TheGuardStaysAfterVeryManyHandlers) {
         numbered<0>, numbered<1>, numbered<2>, numbered<3>, numbered<4>,
         numbered<5>, numbered<6>, numbered<7>, numbered<8>, numbered<9>};
     for (std::size_t i = 0; i < handlers.size(); ++i) {
-      set_handler(different ? handlers[i] : mine);
-      install_memory_guard();
+      use_handler(different ? handlers[i] : mine);
       if (different) continue;
-      set_handler(SIG_DFL);
-      install_memory_guard();
+      use_handler(SIG_DFL);
     }
     ::munmap(pages_, 2 * kPage);
     if (write(1)) ::_exit(44);
-    set_handler(mine);
-    install_memory_guard();
+    use_handler(mine);
     fault();
   };
   EXPECT_EXIT(program(false), ::testing::ExitedWithCode(41), "");
@@ -338,8 +334,7 @@ TEST_F(GuardDeathTest, TheGuardStaysAfterVeryManyHandlers) {
 
 TEST_F(GuardDeathTest, WithoutAHandlerAFaultEndsTheProcess) {
   const auto program = [](bool sent) {
-    set_handler(SIG_DFL);
-    install_memory_guard();
+    use_handler(SIG_DFL);
     sent ? static_cast<void>(::raise(SIGSEGV)) : fault();
   };
   EXPECT_EXIT(program(false), ::testing::KilledBySignal(SIGSEGV), "");
@@ -349,8 +344,7 @@ TEST_F(GuardDeathTest, WithoutAHandlerAFaultEndsTheProcess) {
 // A handler that interrupts an access has faults of its own.
 TEST_F(GuardDeathTest, AFaultBesideTheBytesIsTheProgramsOwn) {
   const auto program = [this] {
-    set_handler(mine);
-    install_memory_guard();
+    use_handler(mine);
     guard_memory(
         pages_, kPage, [](void*) { fault(); }, nullptr);
   };
