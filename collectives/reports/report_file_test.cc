@@ -56,9 +56,12 @@ class Report : public testing::Test {
   std::string directory_;
 };
 
+struct OpenFile : ReportFile {
+  explicit OpenFile(const std::string& directory) : ReportFile(directory) { EXPECT_TRUE(open()); }
+};
+
 TEST_F(Report, CountsCallsByPathAndReason) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   ReportScope world(file, "world", 2, 4);
   for (int i = 0; i < 3; ++i) world.count("eager lane", "multicast");
   world.count("bulk lane", "multicast");
@@ -74,8 +77,7 @@ TEST_F(Report, CountsCallsByPathAndReason) {
 }
 
 TEST_F(Report, FoldsCommunicatorsThatAreGoneSoThatThousandsFit) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   for (int i = 0; i < 5000; ++i) {
     ReportScope dup(file, "dup", 0, 2);
     dup.count("eager lane", "multicast");
@@ -93,8 +95,7 @@ TEST_F(Report, FoldsCommunicatorsThatAreGoneSoThatThousandsFit) {
 }
 
 TEST_F(Report, KeepsTheNameOfACommunicatorThatWasFreedLately) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   { ReportScope(file, "world", 0, 2).count("eager lane", "multicast"); }
   ASSERT_EQ(records().size(), 1u);
   EXPECT_EQ(records()[0].state, RecordState::kClosed);
@@ -102,8 +103,7 @@ TEST_F(Report, KeepsTheNameOfACommunicatorThatWasFreedLately) {
 }
 
 TEST_F(Report, HasTheNewestChoiceForEachSizeAfterTheCommunicatorsEnd) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   {
     ReportScope world(file, "world", 0, 2);
     world.choose("up to 1 KiB", "open mpi", {1, 1, 30'000, 70'000});
@@ -122,8 +122,7 @@ TEST_F(Report, HasTheNewestChoiceForEachSizeAfterTheCommunicatorsEnd) {
 }
 
 TEST_F(Report, CountsCallsWithoutARecord) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   std::vector<std::unique_ptr<ReportScope>> scopes;
   for (std::size_t i = 0; i < reports::kMostRecords + 5; ++i) {
     scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
@@ -135,8 +134,7 @@ TEST_F(Report, CountsCallsWithoutARecord) {
 }
 
 TEST_F(Report, ResumesCountingOnceThereIsSpaceAgain) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   std::vector<std::unique_ptr<ReportScope>> scopes;
   for (std::size_t i = 0; i < reports::kMostRecords; ++i) {
     scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
@@ -155,8 +153,7 @@ TEST_F(Report, ResumesCountingOnceThereIsSpaceAgain) {
 }
 
 TEST_F(Report, IsOnePageUntilItNeedsMore) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   std::vector<std::unique_ptr<ReportScope>> scopes;
   const auto add = [&] {
     scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
@@ -172,8 +169,7 @@ TEST_F(Report, IsOnePageUntilItNeedsMore) {
 }
 
 TEST_F(Report, HoldsOnlyWhatIsInUseOnceItsProcessHasEnded) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   {
     std::vector<std::unique_ptr<ReportScope>> scopes;
     for (int i = 0; i < 900; ++i) {
@@ -192,8 +188,7 @@ TEST_F(Report, HoldsOnlyWhatIsInUseOnceItsProcessHasEnded) {
 
 // A thread may be in the middle of a broadcast when another one calls exit().
 TEST_F(Report, ThreadsMayCountWhileItEndsAndShrinks) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   constexpr std::size_t kScopes = 400, kStay = 50;
   std::vector<std::unique_ptr<ReportScope>> scopes;
   for (std::size_t i = 0; i < kScopes; ++i) {
@@ -221,8 +216,7 @@ TEST_F(Report, ThreadsMayCountWhileItEndsAndShrinks) {
 }
 
 TEST_F(Report, CountsNoMoreAfterItsEnd) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   ReportScope scope(file, "c", 0, 2);
   scope.count("eager lane", "multicast");
   file.end();
@@ -293,8 +287,7 @@ TEST_F(Report, StopsGrowingIfOthersNeedTheSpace) {
 }
 
 TEST_F(Report, LongReasonsAreTruncatedAndStillOne) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   ReportScope scope(file, "c", 0, 2);
   const std::string reason(400, 'r');
   scope.count("open mpi", reason.c_str());
@@ -305,8 +298,7 @@ TEST_F(Report, LongReasonsAreTruncatedAndStillOne) {
 
 TEST_F(Report, IsHeldByALockWhileTheProcessLives) {
   {
-    ReportFile file(directory_);
-    ASSERT_TRUE(file.open());
+    OpenFile file(directory_);
     EXPECT_TRUE(is_held());
   }
   EXPECT_FALSE(is_held());
@@ -321,8 +313,7 @@ TEST_F(Report, ClearsWhenItBeginsAndWhenItEnds) {
     return path;
   };
   const std::string before = put_old("1.calls");
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   EXPECT_FALSE(std::filesystem::exists(before));
   const std::string meanwhile = put_old("2.calls");
   file.end();
@@ -330,8 +321,7 @@ TEST_F(Report, ClearsWhenItBeginsAndWhenItEnds) {
 }
 
 TEST_F(Report, AForkedChildCountsNothingInItsParentsReport) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   ReportScope scope(file, "c", 0, 2);
   scope.count("eager lane", "multicast");
   const pid_t child = fork();
@@ -365,8 +355,7 @@ TEST_F(Report, AForkedChildHasAReportOfItsOwnWhateverOtherThreadsWereAt) {
 }
 
 TEST_F(Report, AForkedChildThatExitsLeavesItsParentsReportOpen) {
-  ReportFile file(directory_);
-  ASSERT_TRUE(file.open());
+  OpenFile file(directory_);
   const pid_t child = ::fork();
   if (child == 0) {
     file.end();
