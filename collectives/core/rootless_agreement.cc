@@ -37,10 +37,13 @@ RootlessAgreement::RootlessAgreement(int member, int size, std::uint32_t window)
 
 // --- Messages.
 
-RootlessMessage RootlessAgreement::message(RootlessKind kind) const {
+RootlessMessage RootlessAgreement::message(RootlessKind kind, std::uint64_t units,
+                                           std::uint64_t complete) const {
   RootlessMessage m{};
   m.kind = kind;
   m.generation = generation_;
+  m.units = units;
+  m.complete = complete;
   m.cause = cause_;
   std::snprintf(m.reason, sizeof m.reason, "%s", reason_.c_str());
   return m;
@@ -164,9 +167,7 @@ void RootlessAgreement::drained(RootlessOutput& out) {
 void RootlessAgreement::report(RootlessOutput& out) {
   if (is_ended_) return;
   if (decides()) return take_status(member_, {units_, complete_, calls_}, out);
-  RootlessMessage status = message(RootlessKind::kStatus);
-  status.units = units_;
-  status.complete = complete_;
+  RootlessMessage status = message(RootlessKind::kStatus, units_, complete_);
   status.calls = calls_;
   out.sends.push_back({0, status});
 }
@@ -209,8 +210,7 @@ void RootlessAgreement::decide(RootlessOutput& out) {
   }
   if (lacking > 1 && holders.size() > 1)
     CEPHEUS_RARE_SITUATION("several members serve results that others lack");
-  RootlessMessage decision = message(RootlessKind::kDecision);
-  decision.complete = furthest.complete;
+  RootlessMessage decision = message(RootlessKind::kDecision, 0, furthest.complete);
   decision.calls = furthest.calls;
   decision.retry_at = furthest.calls + retry_after_;
   for (int to = size_ - 1; to >= 0; --to) {
@@ -233,10 +233,7 @@ void RootlessAgreement::take_decision(const RootlessMessage& decision, RootlessO
   } else {
     CEPHEUS_SITUATION("a member lacks results that another one has");
     stage_ = Stage::kCopying;
-    RootlessMessage lack = message(RootlessKind::kLack);
-    lack.units = units_;
-    lack.complete = decided_units_;
-    out.sends.push_back({holder_, lack});
+    out.sends.push_back({holder_, message(RootlessKind::kLack, units_, decided_units_)});
   }
   release_if_served(out);
 }
@@ -252,8 +249,7 @@ void RootlessAgreement::serve(int to, const RootlessMessage& lack, RootlessOutpu
   if (!requests_) CEPHEUS_RARE_SITUATION("LACK comes before its receiver knows the decision");
   if (lack.units >= first_kept() && lack.complete <= units_)
     return out.serves.push_back({to, lack.units, lack.complete});
-  out.sends.push_back({to, message(RootlessKind::kGone)});
-  out.sends.back().message.units = lack.units;
+  out.sends.push_back({to, message(RootlessKind::kGone, lack.units)});
   served(out);
 }
 
@@ -291,9 +287,7 @@ void RootlessAgreement::watch(Time now, RootlessOutput& out) {
 // Member 0 may wait, too. It sends WAITING to ever more members at a time, because only some may
 // have the result.
 void RootlessAgreement::request(RootlessOutput& out) {
-  RootlessMessage waiting = message(RootlessKind::kWaiting);
-  waiting.units = seen_;
-  waiting.complete = contributed_;
+  const RootlessMessage waiting = message(RootlessKind::kWaiting, seen_, contributed_);
   if (!decides()) return out.sends.push_back({0, waiting});
   for (int i = 0; i < std::min(requested_at_once_, size_ - 1); ++i) {
     out.sends.push_back({next_requested_, waiting});
@@ -304,11 +298,7 @@ void RootlessAgreement::request(RootlessOutput& out) {
 
 void RootlessAgreement::take_waiting(const RootlessMessage& m, int from, RootlessOutput& out) {
   if (stage_ != Stage::kWhole) return;
-  if (seen_ > m.units) {
-    out.sends.push_back({from, message(RootlessKind::kHas)});
-    out.sends.back().message.units = m.units;
-    return;
-  }
+  if (seen_ > m.units) return out.sends.push_back({from, message(RootlessKind::kHas, m.units)});
   if (!decides() || m.units != seen_ || m.complete <= seen_ || contributed_ <= seen_) return;
   std::uint8_t& waitings = waitings_[static_cast<std::size_t>(from)];
   waitings = std::min<std::uint8_t>(waitings + 1, kSilent);
@@ -364,16 +354,8 @@ void RootlessAgreement::give_up(const std::string& reason, RootlessOutput& out) 
 }
 
 bool RootlessAgreement::awaits(int member) const {
-  switch (stage_) {
-    case Stage::kNoGroup:
-    case Stage::kWhole:
-      return false;
-    case Stage::kCopying:
-      return member == holder_;
-    case Stage::kStopping:
-    case Stage::kStopped:
-      break;
-  }
+  if (stage_ == Stage::kNoGroup || stage_ == Stage::kWhole) return false;
+  if (stage_ == Stage::kCopying) return member == holder_;
   return decides() ? !statuses_[static_cast<std::size_t>(member)] : member == 0;
 }
 

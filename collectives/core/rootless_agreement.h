@@ -216,7 +216,8 @@ class RootlessAgreement {
   };
 
   bool decides() const { return member_ == 0; }
-  RootlessMessage message(RootlessMessage::Kind kind) const;
+  RootlessMessage message(RootlessMessage::Kind kind, std::uint64_t units = 0,
+                          std::uint64_t complete = 0) const;
   void send_to_others(const RootlessMessage& message, int except, RootlessOutput& out) const;
   void stop(Cause cause, const std::string& reason, RootlessOutput& out);
   void report(RootlessOutput& out);
