@@ -60,6 +60,12 @@ void answer(const char* format, ...) {
   std::fflush(stdout);
 }
 
+// Whether the call succeeded, by its errno. Answers if it failed.
+bool is_done(int error, const char* call) {
+  if (error != 0) answer("failed %s: %s", call, std::strerror(error));
+  return error == 0;
+}
+
 long microseconds(Clock::time_point since) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - since).count();
 }
@@ -94,9 +100,7 @@ class Pair {
     init.cap = {kDepth, kDepth, 1, 1, 0};
     if (region_ != nullptr && queue_ != nullptr) pair_ = ibv_create_qp(domain_, &init);
     if (pair_ == nullptr) return answer("failed no queue pair or memory: %s", std::strerror(errno));
-    if (const int error = initialise(); error != 0) {
-      return answer("failed INIT: %s", std::strerror(error));
-    }
+    if (!is_done(initialise(), "INIT")) return;
     char text[INET_ADDRSTRLEN] = "";
     inet_ntop(AF_INET, gid_.raw + 12, text, sizeof text);
     answer("ok %s %d %d %u %s", text, gid_index_, 128 << port_.active_mtu, pair_->qp_num,
@@ -114,9 +118,7 @@ class Pair {
     a.ah_attr = way_to(group, tos);
     constexpr int kToReceive = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    if (const int error = ibv_modify_qp(pair_, &a, kToReceive); error != 0) {
-      return answer("failed RTR: %s", std::strerror(error));
-    }
+    if (!is_done(ibv_modify_qp(pair_, &a, kToReceive), "RTR")) return;
     a = {};
     a.qp_state = IBV_QPS_RTS;
     a.sq_psn = psn;
@@ -125,9 +127,7 @@ class Pair {
     a.rnr_retry = 7;
     constexpr int kToSend = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                             IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-    if (const int error = ibv_modify_qp(pair_, &a, kToSend); error != 0) {
-      return answer("failed RTS: %s", std::strerror(error));
-    }
+    if (!is_done(ibv_modify_qp(pair_, &a, kToSend), "RTS")) return;
     answer("ok");
   }
 
@@ -194,21 +194,15 @@ class Pair {
   void reset() {
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_RESET;
-    if (const int error = ibv_modify_qp(pair_, &a, IBV_QP_STATE); error != 0) {
-      return answer("failed RESET: %s", std::strerror(error));
-    }
-    if (const int error = initialise(); error != 0) {
-      return answer("failed INIT: %s", std::strerror(error));
-    }
+    if (!is_done(ibv_modify_qp(pair_, &a, IBV_QP_STATE), "RESET")) return;
+    if (!is_done(initialise(), "INIT")) return;
     answer("ok");
   }
 
   void counters() { answer("ok %s", nic_.counters().c_str()); }
 
   void open_socket(unsigned tos) {
-    if (const int error = nic_.open_socket(context_, static_cast<std::uint8_t>(tos)); error != 0) {
-      return answer("failed socket: %s", std::strerror(error));
-    }
+    if (!is_done(nic_.open_socket(context_, static_cast<std::uint8_t>(tos)), "socket")) return;
     answer("ok %zu %u", nic_.newest(), nic_.port_of_newest());
   }
 
@@ -216,8 +210,7 @@ class Pair {
     in_addr address{};
     inet_pton(AF_INET, to, &address);
     const int error = nic_.send(number, address, static_cast<std::uint16_t>(port), payload);
-    if (error != 0) return answer("failed put: %s", std::strerror(error));
-    answer("ok");
+    if (is_done(error, "put")) answer("ok");
   }
 
   void take(int milliseconds) {
