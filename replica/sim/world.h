@@ -155,6 +155,8 @@ class WriterHost {
   void drop();
   void write(const WriterAction& action);
   void pump(const std::shared_ptr<Group>& group, unsigned replica);
+  // The replica's NIC takes READs and WRITEs of the group over its connection `link`.
+  bool reaches(const Group& group, unsigned replica, std::uint64_t link) const;
   void read(const WriterAction& action);
   void copy(const WriterAction& action);
   void complete(const WriterAction& action);

@@ -2,9 +2,8 @@
 // pass one pipe for each replica, block by block. A replica outside the group stops its pipe, and
 // some time later the group fails.
 //
-// It checks each read against History. A request must not complete twice, a writer must not end
-// without a loss or a later claim. A writer that was stopped must not give up living replicas. A
-// crash keeps packets in flight for a short time.
+// A writer must not end without a loss or a later claim, and one that was stopped must not give up
+// living replicas. A crash keeps packets in flight for a short time.
 #include <functional>
 
 #include "replica/sim/world.h"
@@ -307,14 +306,18 @@ void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
   }
 }
 
+bool WriterHost::reaches(const Group& group, unsigned replica, std::uint64_t link) const {
+  return world_.replicas[replica]->is_member(link, group.generation) &&
+         world_.blocked(index_, replica) <= world_.events.now();
+}
+
 void WriterHost::read(const WriterAction& action) {
   const Link* const link = links_[action.replica];
   if (link == nullptr) return;
   const auto group = group_;
   after(world_.soon(60), [this, group, id = link->id, action] {
     const ReplicaHost& host = *world_.replicas[action.replica];
-    const bool ok = host.is_member(id, group->generation) &&
-                    world_.blocked(index_, action.replica) <= world_.events.now();
+    const bool ok = reaches(*group, action.replica, id);
     std::vector<std::uint64_t> found;
     for (std::size_t b = 0; ok && b < action.io.length / kBlock; ++b) {
       found.push_back(host.get(action.io.offset / kBlock + b));
@@ -336,24 +339,20 @@ void WriterHost::copy(const WriterAction& action) {
     const ReplicaHost& source = *world_.replicas[action.replica];
     std::vector<std::uint64_t> found;
     Members failed;
-    const auto reaches = [this, group](unsigned r, std::uint64_t link) {
-      return world_.replicas[r]->is_member(link, group->generation) &&
-             world_.blocked(index_, r) <= world_.events.now();
-    };
-    if (!reaches(action.replica, id)) failed = failed.with(action.replica);
+    if (!reaches(*group, action.replica, id)) failed = failed.with(action.replica);
     for (std::size_t b = 0; failed.empty() && b < count; ++b)
       found.push_back(source.get(first + b));
     if (group_ != group) return;
     const std::vector<Link*> links = group->links;
     const Members targets = found.empty() ? Members{} : action.members;
     for (const unsigned r : targets) {
-      if (!reaches(r, links[r]->id)) continue;
+      if (!reaches(*group, r, links[r]->id)) continue;
       const std::size_t at = world_.random.below(found.size());
       world_.replicas[r]->begin_landing(first + at, found[at]);
     }
     after(world_.soon(60), [=, this]() mutable {
       for (const unsigned r : targets) {
-        if (!reaches(r, links[r]->id)) {
+        if (!reaches(*group, r, links[r]->id)) {
           failed = failed.with(r);
           continue;
         }
@@ -369,35 +368,8 @@ void WriterHost::copy(const WriterAction& action) {
   });
 }
 
-void WriterHost::complete(const WriterAction& action) {
-  const auto at = open_.find(action.io.id);
-  if (at == open_.end()) return world_.fail("a request was completed twice");
-  const Io io = at->second;
-  open_.erase(at);
-  const Instant now = world_.events.now();
-  if (action.status == IoStatus::kOk) {
-    ++world_.outcome.acknowledged;
-    if (io.request.kind == IoKind::kWrite) {
-      world_.history.acknowledge(now, io.value, io.request.fua);
-    } else if (io.request.kind == IoKind::kFlush) {
-      world_.history.flushed(io.begin, index_);
-    } else {
-      const auto& [taken, found] = found_[io.request.id];
-      for (std::size_t b = 0; b < found.size(); ++b) {
-        const auto wrong = world_.history.read({io.begin, taken, now}, index_,
-                                               io.request.offset / kBlock + b, found[b]);
-        if (wrong) world_.fail("writer " + std::to_string(index_) + ": " + *wrong);
-      }
-    }
-  }
-  found_.erase(io.request.id);
-  if (has_client_) after(world_.soon(800), [this] { submit_next(); });
-}
-
 void WriterHost::submit(IoRequest request) {
-  if (!is_up() || engine_->under_way() == world_.plan.depth || has_ended_) {
-    return;
-  }
+  if (!is_up() || engine_->under_way() == world_.plan.depth || has_ended_) return;
   request.id = ++ids_;
   Io io{request, world_.events.now(), 0};
   if (request.kind == IoKind::kWrite) {
