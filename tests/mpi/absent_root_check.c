@@ -19,12 +19,10 @@ int main(int argc, char** argv) {
     wrong |= broadcast_and_check(memory, kBytes, (uint64_t)i, kRoot, MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == kRoot) {
-    printf("started\n");
-    fflush(stdout);
+    print_now("started");
     MPI_Recv(&message, 1, MPI_INT, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   } else if (rank == last) {
-    printf("pausing\n");
-    fflush(stdout);
+    print_now("pausing");
     must_come(option(argc, argv, "--until", ""));
     MPI_Send(&message, 1, MPI_INT, kRoot, 0, MPI_COMM_WORLD);
   }
@@ -33,8 +31,6 @@ int main(int argc, char** argv) {
     MPI_Recv(&message, 1, MPI_INT, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   else if (rank == last)
     MPI_Send(&message, 1, MPI_INT, kRoot, 0, MPI_COMM_WORLD);
-  const int code = conclude(wrong, "broadcasts", 11);
   free(memory);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", 11);
 }

@@ -62,7 +62,5 @@ int main(int argc, char** argv) {
   }
   wrong |= differs("copies", copies, kComms - 1);
   MPI_Comm_free_keyval(&key);
-  const int code = conclude(wrong, "communicators", kComms);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "communicators", kComms);
 }

@@ -73,11 +73,6 @@ static double broadcast(unsigned char* memory, size_t bytes, int strided, int ro
   return seconds;
 }
 
-static void print_now(const char* line) {
-  printf("%s\n", line);
-  fflush(stdout);
-}
-
 static int shall_stop(const struct settings* s, long i, int world_rank, MPI_Comm comm) {
   int stop = i + 1 >= s->count;
   if (s->until == NULL) return stop;

@@ -80,9 +80,8 @@ static void stay(const char* until, int rank, long kib) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank, wrong = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int rank, size, wrong = 0;
+  start_mpi(&argc, &argv, &rank, &size);
   const long alive = atol(option(argc, argv, "--alive", "0"));
   const long churn = atol(option(argc, argv, "--churn", "0"));
   const char* until = option(argc, argv, "--until", NULL);
@@ -112,9 +111,7 @@ int main(int argc, char** argv) {
     wrong = 1;
   }
 
-  const int code = conclude(wrong, "communicators", alive + churn);
   free(comms);
   free(memory);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "communicators", alive + churn);
 }

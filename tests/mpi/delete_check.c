@@ -33,7 +33,5 @@ int main(int argc, char** argv) {
   MPI_Comm_free_keyval(&key);
   wrong |= deleted != kCount;
   free(memory);
-  const int code = conclude(wrong, "attributes deleted", deleted);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "attributes deleted", deleted);
 }

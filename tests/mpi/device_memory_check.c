@@ -66,8 +66,6 @@ int main(int argc, char** argv) {
       wrong = 1;
     }
   }
-  const int code = conclude(wrong, "broadcasts and reductions", count);
   free(memory);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts and reductions", count);
 }

@@ -44,7 +44,5 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kCount; i++)
     wrong |= broadcast_and_check(memory, kBytes, mix((uint64_t)i), i % size, comm);
   free(memory);
-  const int code = conclude(wrong, "broadcasts", kCount);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", kCount);
 }

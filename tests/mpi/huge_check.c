@@ -28,7 +28,5 @@ int main(int argc, char** argv) {
   }
   MPI_Type_free(&block);
   free(memory);
-  const int code = conclude(wrong, "blocks of 4 KiB", (long)(bytes / kBlock));
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "blocks of 4 KiB", (long)(bytes / kBlock));
 }

@@ -46,11 +46,7 @@ static void die(const char* what) {
 }
 
 static void prepare(struct one* it, unsigned char* plain) {
-  if (rank == it->root) {
-    fill(plain, it->bytes, it->key);
-  } else {
-    memset(plain, 0xEE, it->bytes);
-  }
+  before_broadcast(plain, it->bytes, it->key, it->root, MPI_COMM_WORLD);
   put_guarded(it->memory, plain, it->bytes, strided);
 }
 
@@ -168,10 +164,7 @@ static int random_rounds(int argc, char** argv) {
     for (int i = 0; i < n; i++) wrong |= is_wrong(&list[i], plain, "MPI_Ibcast");
     stop = round + 1 >= count;
     if (until != NULL) {
-      if (round == 0 && rank == 0) {
-        printf("started\n");
-        fflush(stdout);
-      }
+      if (round == 0 && rank == 0) print_now("started");
       stop = stop && access(until, F_OK) == 0;
       MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
@@ -215,11 +208,7 @@ static int moved(int argc, char** argv) {
   for (long round = 0; round < count; round++) {
     const uint64_t key = 1000 + (uint64_t)round;
     const int root = (int)(round % ranks);
-    if (rank == root) {
-      fill(memory, bytes, key);
-    } else {
-      memset(memory, 0xEE, bytes);
-    }
+    before_broadcast(memory, bytes, key, root, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Request request;
     MPI_Ibcast(memory, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
@@ -244,11 +233,7 @@ static int late(int argc, char** argv) {
   unsigned char* memory = get_memory(bytes);
   int wrong = broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) {
-    fill(memory, bytes, 7);
-  } else {
-    memset(memory, 0xEE, bytes);
-  }
+  before_broadcast(memory, bytes, 7, 0, MPI_COMM_WORLD);
   if (rank == 1) wait_for_file(directory, 0, 0);
   MPI_Request request;
   MPI_Ibcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);

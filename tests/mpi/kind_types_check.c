@@ -27,7 +27,5 @@ int main(int argc, char** argv) {
     }
     MPI_Type_free(&types[i]);
   }
-  const int code = conclude(wrong, "broadcasts of types of Fortran's kinds", count);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts of types of Fortran's kinds", count);
 }

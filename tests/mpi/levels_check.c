@@ -26,7 +26,5 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 8; i++)
     wrong |= broadcast_and_check(memory, i % 2 ? sizeof memory : 100, (uint64_t)i, i % size,
                                  MPI_COMM_WORLD);
-  const int code = conclude(wrong, "broadcasts", 8);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", 8);
 }

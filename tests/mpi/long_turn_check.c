@@ -27,7 +27,5 @@ int main(int argc, char** argv) {
     wrong |= broadcast_and_check(memory, after, key++, turn % size, MPI_COMM_WORLD);
   }
   free(memory);
-  const int code = conclude(wrong, "broadcasts", broadcasts);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", broadcasts);
 }

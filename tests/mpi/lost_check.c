@@ -16,8 +16,7 @@
 enum { kMostSeconds = 60 }; /* until FILE exists */
 
 static void pause_for(double seconds, const char* file) {
-  printf("pausing\n");
-  fflush(stdout);
+  print_now("pausing");
   volatile double x = 1;
   const double last = MPI_Wtime() + kMostSeconds;
   while (file[0] != '\0' && access(file, F_OK) != 0 && MPI_Wtime() < last) x = x * 1.0000001;
@@ -52,13 +51,8 @@ int main(int argc, char** argv) {
       MPI_Bcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
     }
     wrong |= after_broadcast(memory, bytes, key, 0, MPI_COMM_WORLD);
-    if (i == 0 && rank == 0) {
-      printf("started\n");
-      fflush(stdout);
-    }
+    if (i == 0 && rank == 0) print_now("started");
   }
-  const int code = conclude(wrong, "broadcasts", count);
   free(memory);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", count);
 }

@@ -14,8 +14,6 @@ int main(int argc, char** argv) {
     wrong |= broadcast_and_check(memory, kBytes, (uint64_t)i, 0, comm);
     MPI_Comm_set_name(comm, "second name");
   }
-  const int code = conclude(wrong, "broadcasts", kCount);
   MPI_Comm_free(&comm);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", kCount);
 }

@@ -155,10 +155,7 @@ static int retry_until(const char* file, int rank) {
   int wrong = broadcast_and_check(memory, sizeof memory, 1, 0, first);
   wrong |= broadcast_and_check(memory, sizeof memory, 2, 0, second);
   MPI_Comm_free(&first);
-  if (rank == 0) {
-    printf("started\n");
-    fflush(stdout);
-  }
+  if (rank == 0) print_now("started");
   for (int stop = 0, i = 0; !stop; i++) {
     wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, i % 2, second);
     if (i % 100 == 99) {

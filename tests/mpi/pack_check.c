@@ -134,10 +134,8 @@ int main(int argc, char** argv) {
       wrong = 1;
     }
   }
-  const int code = conclude(wrong, "broadcasts", count);
   MPI_Type_free(&half);
   free(memory);
   free(packed);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", count);
 }

@@ -100,4 +100,17 @@ static inline int conclude(int wrong, const char* what, long count) {
   return any != 0;
 }
 
+/* The same, at the end of MPI. */
+static inline int finish(int wrong, const char* what, long count) {
+  const int code = conclude(wrong, what, count);
+  MPI_Finalize();
+  return code;
+}
+
+/* A line that a test waits for. */
+static inline void print_now(const char* line) {
+  puts(line);
+  fflush(stdout);
+}
+
 #endif

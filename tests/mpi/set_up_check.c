@@ -17,8 +17,7 @@ enum { kLarge = 300000 };
 /* The others wait in MPI, where they don't miss the root however late it comes. */
 static void start_at(const char* file, int rank) {
   if (rank == 0) {
-    printf("started\n");
-    fflush(stdout);
+    print_now("started");
     must_come(file);
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -48,9 +47,7 @@ int main(int argc, char** argv) {
   const char* end = option(argc, argv, "--end", "");
   if (*end != '\0') {
     wrong = many_small(go, end, rank, &count);
-    const int code = conclude(wrong, "broadcasts", count);
-    MPI_Finalize();
-    return code;
+    return finish(wrong, "broadcasts", count);
   }
   unsigned char* memory = get_memory(kLarge);
   for (; count < 20; count++)
@@ -60,8 +57,6 @@ int main(int argc, char** argv) {
     wrong |= broadcast_and_check(memory, 100, mix((uint64_t)count++), 0, MPI_COMM_WORLD);
   for (int i = 0; i < 3; i++, count++)
     wrong |= broadcast_and_check(memory, kLarge, mix((uint64_t)count), 0, MPI_COMM_WORLD);
-  const int code = conclude(wrong, "broadcasts", count);
   free(memory);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", count);
 }

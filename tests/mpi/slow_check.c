@@ -13,11 +13,6 @@
 #include "tests/mpi/file_watch.h"
 #include "tests/mpi/pattern.h"
 
-static void print_now(const char* line) {
-  printf("%s\n", line);
-  fflush(stdout);
-}
-
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, wrong = 0, done = 0;
@@ -56,9 +51,7 @@ int main(int argc, char** argv) {
     wrong |= broadcast_and_check(memory, sizeof memory, 1, 0, comms[alive / 2]);
     MPI_Send(&done, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
   }
-  const int code = conclude(wrong, "communicators", alive);
   for (long i = 0; i < alive; i++) MPI_Comm_free(&comms[i]);
   free(comms);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "communicators", alive);
 }

@@ -50,8 +50,6 @@ int main(int argc, char** argv) {
   if (failed) MPI_Abort(MPI_COMM_WORLD, 1);
   pthread_join(thread, NULL);
   MPI_Comm_free(&work.comm);
-  const int code = conclude(work.wrong, "broadcasts on a small stack", kCount);
   free(work.memory);
-  MPI_Finalize();
-  return code;
+  return finish(work.wrong, "broadcasts on a small stack", kCount);
 }

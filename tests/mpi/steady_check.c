@@ -64,15 +64,10 @@ int main(int argc, char** argv) {
       wrong |= after_broadcast(memory, bytes, key, root, MPI_COMM_WORLD);
       if (meter != NULL) atomic_store(&meter->done, (uint64_t)i + 1);
     }
-    if (meter != NULL && i == kRound) {
-      printf("started\n");
-      fflush(stdout);
-    }
+    if (meter != NULL && i == kRound) print_now("started");
     if (meter != NULL) stop = atomic_load(&meter->stop) != 0;
     MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
-  const int code = conclude(wrong, "broadcasts", i);
   free(memory);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts", i);
 }

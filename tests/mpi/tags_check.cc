@@ -85,7 +85,5 @@ int main(int argc, char** argv) {
   if (atoi(option(argc, argv, "--disturb", "0")) != 0) disturb(rank);
   MPI_Barrier(MPI_COMM_WORLD);
   wrong |= broadcast_and_check(memory, sizeof memory, 2, 1, MPI_COMM_WORLD);
-  const int code = conclude(wrong, "messages on others' tags", count);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "messages on others' tags", count);
 }

@@ -93,8 +93,6 @@ int main(int argc, char** argv) {
     wrong |= workers[i].wrong;
   }
   for (long i = 0; i < threads; i++) MPI_Comm_free(&workers[i].comm);
-  const int code = conclude(wrong, "broadcasts by threads", threads * count);
   free(workers);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "broadcasts by threads", threads * count);
 }

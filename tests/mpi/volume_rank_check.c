@@ -91,9 +91,7 @@ int main(int argc, char** argv) {
   }
   if (rank == 0) cepheus_volume_close(volume);
   wrong |= broadcast_and_check(memory, kLarge, mix(7), size - 1, MPI_COMM_WORLD);
-  const int code = conclude(wrong, "rounds", rounds);
   free(blocks);
   free(memory);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "rounds", rounds);
 }

@@ -204,8 +204,6 @@ int main(int argc, char** argv) {
   }
   if (atoi(option(argc, argv, "--structs", "0"))) check_whole_structs(rank, size);
   if (atoi(option(argc, argv, "--gathers", "0"))) check_gathers(rank, size);
-  const int code = conclude(wrong, "roots", size);
   free(data);
-  MPI_Finalize();
-  return code;
+  return finish(wrong, "roots", size);
 }
