@@ -46,6 +46,26 @@ GOOD = {
 }
 
 
+# The check that fails, its remedy, and the answers that it fails at.
+FAULTS = [
+    ("device", "rdma link add", {"ibv_devinfo": (255, "No IB devices found\n")}),
+    ("device", "ibverbs-utils", {"ibv_devinfo": (None, "ibv_devinfo is not installed")}),
+    ("port", "ip link set", {"ibv_devinfo": (0, DEVICE.replace("PORT_ACTIVE", "PORT_DOWN"))}),
+    ("port", "InfiniBand", {"ibv_devinfo": (0, DEVICE.replace("Ethernet", "InfiniBand"))}),
+    ("gid", "ip address add", {"ibv_devinfo": (0, DEVICE.replace("::ffff:10.0.0.1", "fe80::2"))}),
+    ("mtu", "4210", {"ibv_devinfo": (0, DEVICE.replace("4096 (5)", "512 (2)"))}),
+    ("route", "ip route add 198.18.0.0/15 via SWITCH", {"ip route": (2, "RTNETLINK answers: Network is unreachable\n")}),
+    ("neighbour", "cepheus-switch", {"ip neigh": (0, "198.18.0.1 FAILED\n")}),
+    ("neighbour", "ip neigh replace 10.0.0.254 lladdr", {"ip route": (0, "198.18.0.1 from 10.0.0.1 via 10.0.0.254 dev h7 uid 0\n"), "ip neigh": (0, "10.0.0.254 FAILED\n")}),
+    ("ucx", "ucx-utils", {"ucx_info -v": (None, "ucx_info is not installed")}),
+    ("rc_mcast", "1.13.1", {"ucx_info -d": (0, "#      Transport: rc_verbs\n")}),
+    ("open-mpi", "4.1 and 5.0", {"ompi_info --version": (0, "Open MPI v4.0.3\n")}),
+    ("coll/cepheus", "OMPI_MCA_mca_base_component_path", {"ompi_info --param": (0, "")}),
+    ("mpirun", "SYSTEM_DEFAULT:USER_DEFAULT", {"mpirun": (0, "")}),
+    ("mpirun", "it fails", {"mpirun": (1, "no slots")}),
+]
+
+
 class Library:
     """A file of the build, there or not."""
 
@@ -90,6 +110,11 @@ class Findings(unittest.TestCase):
 
     def test_all_checks_pass_on_a_good_host(self):
         self.assertEqual(self.failed(), {})
+
+    def test_each_fault_has_its_remedy(self):
+        for name, todo, answers in FAULTS:
+            with self.subTest(name, **answers):
+                self.only(name, todo, answers=answers)
 
     def test_an_old_kernel(self):
         self.only("kernel", "use Linux 4.18", kernel="4.17.19")
@@ -136,18 +161,6 @@ class Findings(unittest.TestCase):
         self.assertEqual(cepheus.output_of("sh", "-c", "echo reason >&2; exit 3", with_errors=False), (3, "reason\n"))
         self.assertEqual(cepheus.output_of("sh", "-c", "echo reason >&2; echo last"), (0, "reason\nlast\n"))
 
-    def test_no_device(self):
-        self.only("device", "rdma link add", answers={"ibv_devinfo": (255, "No IB devices found\n")})
-
-    def test_no_ibv_devinfo(self):
-        self.only("device", "ibverbs-utils", answers={"ibv_devinfo": (None, "ibv_devinfo is not installed")})
-
-    def test_port_down(self):
-        self.only("port", "ip link set", answers={"ibv_devinfo": (0, DEVICE.replace("PORT_ACTIVE", "PORT_DOWN"))})
-
-    def test_infiniband_link_layer(self):
-        self.only("port", "InfiniBand", answers={"ibv_devinfo": (0, DEVICE.replace("Ethernet", "InfiniBand"))})
-
     def test_ports_are_looked_at_one_by_one(self):
         second = DEVICE.split("hca_id: rxe7\n")[1].replace("port:   1", "port:   2")
         down = second.replace("PORT_ACTIVE (4)", "PORT_DOWN (1)")
@@ -156,12 +169,6 @@ class Findings(unittest.TestCase):
         found = {f.name: f.seen for f in findings(answers={"ibv_devinfo": (0, infiniband + second)})}
         self.assertEqual(found["port"], "port 1 active, not Ethernet; port 2 active, Ethernet")
         self.assertIn("index 1", found["gid"])
-
-    def test_no_ipv4_address(self):
-        self.only("gid", "ip address add", answers={"ibv_devinfo": (0, DEVICE.replace("::ffff:10.0.0.1", "fe80::2"))})
-
-    def test_small_mtu(self):
-        self.only("mtu", "4210", answers={"ibv_devinfo": (0, DEVICE.replace("4096 (5)", "512 (2)"))})
 
     def test_little_lockable_memory(self):
         self.only("memlock", "ulimit -l unlimited", privileged=False, locked=64 << 10)
@@ -177,12 +184,6 @@ class Findings(unittest.TestCase):
         every = {"/proc/self/status": "CapEff:\t000001ffffffffff\n"}
         self.assertTrue(may_exceed(**every))
         self.assertFalse(may_exceed(**every, **{"/proc/self/uid_map": "0 1000 1\n"}), "a user namespace's capability")
-
-    def test_no_route_to_groups(self):
-        self.only("route", "ip route add 198.18.0.0/15 via SWITCH", answers={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
-
-    def test_no_machine_answers_for_groups(self):
-        self.only("neighbour", "cepheus-switch", answers={"ip neigh": (0, "198.18.0.1 FAILED\n")})
 
     def state_after(self, *states):
         """What the doctor reports of a neighbour whose entry is in these states, one after the other; and its commands."""
@@ -206,22 +207,8 @@ class Findings(unittest.TestCase):
         for unconfirmed in "STALE", "DELAY", "PROBE":
             self.only("neighbour", "cepheus-switch", answers={"ip neigh": (0, f"198.18.0.1 {unconfirmed}\n")})
 
-    def test_the_gateway_of_groups_does_not_answer(self):
-        self.only("neighbour", "ip neigh replace 10.0.0.254 lladdr",
-                  answers={"ip route": (0, "198.18.0.1 from 10.0.0.1 via 10.0.0.254 dev h7 uid 0\n"),
-                        "ip neigh": (0, "10.0.0.254 FAILED\n")})
-
-    def test_no_ucx(self):
-        self.only("ucx", "ucx-utils", answers={"ucx_info -v": (None, "ucx_info is not installed")})
-
     def test_ucx_of_debian_13(self):
         self.assertEqual(self.failed(answers={"ucx_info -v": (0, "# Library version: 1.18.1\n")}), {})
-
-    def test_transport_not_visible(self):
-        self.only("rc_mcast", "1.13.1", answers={"ucx_info -d": (0, "#      Transport: rc_verbs\n")})
-
-    def test_other_open_mpi(self):
-        self.only("open-mpi", "4.1 and 5.0", answers={"ompi_info --version": (0, "Open MPI v4.0.3\n")})
 
     def test_open_mpi_5(self):
         self.assertEqual(self.failed(answers={"ompi_info --version": (0, "Open MPI v5.0.7\n")}), {})
@@ -242,15 +229,6 @@ class Findings(unittest.TestCase):
         found = findings(has_component=False, preloads=False)
         self.assertEqual([f.name for f in found if not f.good], [])
         self.assertNotIn("preload", next(f.seen for f in found if f.name == "coll/cepheus"))
-
-    def test_component_not_visible(self):
-        self.only("coll/cepheus", "OMPI_MCA_mca_base_component_path", answers={"ompi_info --param": (0, "")})
-
-    def test_installed_but_not_visible_below_mpirun(self):
-        self.only("mpirun", "SYSTEM_DEFAULT:USER_DEFAULT", answers={"mpirun": (0, "")})
-
-    def test_mpirun_fails(self):
-        self.only("mpirun", "it fails", answers={"mpirun": (1, "no slots")})
 
     def test_a_checkout_is_not_searched_by_mpirun(self):
         with mock.patch.dict(cepheus.os.environ, OMPI_MCA_mca_base_component_path="/some/build"):
