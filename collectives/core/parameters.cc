@@ -67,7 +67,7 @@ std::string read_collectives() {
     std::size_t i = 0;
     while (i < kCollectives && each != name(static_cast<Collective>(i))) ++i;
     if (i == kCollectives) {
-      return "\"" + each + "\" is none of " + kAllCollectives + "; the default, bcast, holds";
+      return "\"" + each + "\" is none of " + kAllCollectives + "; the default, all of them, holds";
     }
     served |= 1u << i;
   }
@@ -124,15 +124,18 @@ std::vector<Setting> settings() {
        "is loaded",
        {"direct", "ucx"}},
       {"set_up_after", 5, &p.set_up_after, kFromZero,
-       "Set a communicator's group up after this many broadcasts, because set-up costs more than a "
-       "few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)"},
+       "Set a communicator's group up after this many broadcasts, or that of its reductions after "
+       "this many of them, because set-up costs more than a few calls gain; 0, and in mode "
+       "require: "
+       "at the first (cepheus-run sets 0)"},
       {"set_up_bytes", 5, &p.set_up_bytes, kFromZero,
-       "Set a communicator's group up after this many broadcast bytes, too"},
+       "Set a communicator's group up after this many bytes of broadcasts, or of reductions, too"},
       {"collectives",
        4,
        &p.collectives,
        kAny,
-       "Serve these collectives, by names with commas between them: bcast, and in the switches "
+       "Serve these collectives, by names with commas between them; all: bcast, and in the "
+       "switches "
        "barrier, allreduce, reduce, allgather",
        {},
        false,

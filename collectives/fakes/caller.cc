@@ -12,7 +12,6 @@ namespace cepheus::coll::fake {
 void use_small_sizes() {
   Parameters& p = parameters();
   p = {};
-  p.served = kAllServed;
   p.carrier = static_cast<int>(Carrier::kDirect);
   p.eager_limit = 256;
   p.eager_message = 64;

@@ -50,7 +50,7 @@ class Broadcast(EndToEnd):
     def test_reports_the_path(self):
         run = over_fabric(CHECK, "--count", 4, "--max", 64, mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        output = run.cepheus_lines()
+        output = run.lines_of_broadcasts()
         self.assertEqual(len(output), 1, run.everything())
         self.assertRegex(output[0], r"eager lane.* 198\.1[89]\.\d+\.\d+ ")
 

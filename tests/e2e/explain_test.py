@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import CHECK, PROGRAMS, REQUIRE, Reporting, needs_rc_mcast, over_fabric, star
+from harness import CHECK, PROGRAMS, REQUIRE, Reporting, needs_rc_mcast, over_fabric, paths_of_broadcasts, star
 
 
 class Explain(Reporting):
@@ -13,21 +13,26 @@ class Explain(Reporting):
         job, world = self.world()
         self.assertEqual((job["processes"], job["running"]), (4, 0))
         self.assertEqual(world["ranks"], 4)
-        for path in world["paths"]:
+        broadcasts = paths_of_broadcasts(world)
+        for path in broadcasts:
             self.assertIn(path["path"], ("eager lane", "bulk lane"))
             self.assertRegex(path["reason"], "^multicast$")
+        # Calls without bytes need no path.
+        self.assertGreater(sum(path["calls"] for path in broadcasts), 6)
+        # By which the program ends.
+        self.assertLessEqual({"allreduce: network", "reduce: network"}, {path["path"] for path in world["paths"]})
+        for path in world["paths"]:
             self.assertEqual(path["ranks_reporting"], 4)
             self.assertEqual(path["fewest"], path["most"])
-        # Calls without bytes need no path.
-        self.assertGreater(sum(path["calls"] for path in world["paths"]), 6)
         self.assertIn("MPI_COMM_WORLD", self.explained())
 
     def test_counts_non_blocking_calls_apart(self):
         run = over_fabric(PROGRAMS / "ibcast_check", "--count", 20, mca=REQUIRE)
         self.assert_ok(run)
         _, world = self.world()
-        self.assertEqual({path["path"] for path in world["paths"]}, {"ibcast: eager lane", "ibcast: bulk lane"})
-        for path in world["paths"]:
+        broadcasts = paths_of_broadcasts(world)
+        self.assertEqual({path["path"] for path in broadcasts}, {"ibcast: eager lane", "ibcast: bulk lane"})
+        for path in broadcasts:
             self.assertRegex(path["reason"], "^multicast$")
             self.assertEqual(path["ranks_reporting"], 4)
 
@@ -46,9 +51,10 @@ class Explain(Reporting):
                           topology=star(4, switch="max_groups = 0"))
         self.assert_ok(run)
         _, world = self.world()
-        (path,) = world["paths"]
+        (path,) = paths_of_broadcasts(world)
         self.assertEqual(path["path"], "open mpi")
-        self.assertIn("table space", path["reason"])
+        for path in world["paths"]:
+            self.assertIn("table space", path["reason"])
 
     @needs_rc_mcast
     def test_ranks_with_and_without_ucx_share_a_group(self):

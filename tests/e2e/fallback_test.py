@@ -71,7 +71,7 @@ class Fallback(EndToEnd):
     def test_only_the_eager_lane_finds_space(self):
         run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)
         self.assert_ok(run)
-        output = run.cepheus_lines()
+        output = run.lines_of_broadcasts()
         self.assertEqual(len(output), 2, run.everything())
         self.assertEqual(sorted("table space" in line for line in output), [False, True], run.everything())
 

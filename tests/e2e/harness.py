@@ -46,6 +46,16 @@ def day():
     return datetime.date.today().toordinal()
 
 
+def collective_of(path):
+    """Of a path in a report: bcast, barrier and so on, also of its non-blocking form."""
+    return path["path"].rpartition(": ")[0].removeprefix("i") or "bcast"
+
+
+def paths_of_broadcasts(communicator):
+    """Of a communicator in a report, without those of reductions."""
+    return [path for path in communicator["paths"] if collective_of(path) == "bcast"]
+
+
 class Run:
     """One finished command: exit code, output, and the fabric's status at its end if there was a fabric."""
 
@@ -60,6 +70,10 @@ class Run:
         """The lines that coll/cepheus printed."""
         return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
 
+    def lines_of_broadcasts(self):
+        """... but those about a communicator's reductions: the checks end with some."""
+        return [line for line in self.cepheus_lines() if "reductions" not in line]
+
     def variables(self):
         """coll/cepheus's MPI_T variables, as rank 0 printed them. With libcepheus-mpi.so those that count calls, from a report."""
         if self.report is not None:
@@ -70,8 +84,8 @@ class Run:
                 for path in communicator["paths"]:
                     kind, _, way = path["path"].rpartition(": ")
                     way = {"point to point": "tree" if kind else "saved", _mpi.NAME: "saved"}.get(way, way.removesuffix(" lane"))
-                    if kind.removeprefix("i") in REDUCTIONS:
-                        kind = kind.removeprefix("i")
+                    if collective_of(path) in REDUCTIONS:
+                        kind = collective_of(path)
                     counts[f"{kind or 'bcast'}s_{way}"] += path["most"]
             return counts
         return {words[0].removeprefix("coll_cepheus_"): int(words[1]) for words in map(str.split, self.out.splitlines())
@@ -92,9 +106,6 @@ def need_component():
     """Skips a test that runs coll/cepheus, in a build without it."""
     if not COMPONENT.exists():
         raise unittest.SkipTest(NO_COMPONENT)
-
-
-ALL_COLLECTIVES = {"coll_cepheus_collectives": ",".join(("bcast", *REDUCTIONS))}
 
 
 def mca_arguments(mca):

@@ -14,7 +14,6 @@ from live import LiveRun
 
 HOSTS = 4
 # A communicator has groups for small and large broadcasts and for reductions.
-MCA = {**REQUIRE, "coll_cepheus_collectives": "bcast,barrier,allreduce,reduce,allgather"}
 LIMITS = "max_groups = {groups}\nmax_groups_per_host = {groups}\nregister_rate = 100000\nreduction_memory = \"{memory}MiB\""
 
 
@@ -27,7 +26,7 @@ def measure(count):
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as topology:
         topology.write(star(HOSTS, switch=LIMITS.format(groups=4 * count, memory=4 * count)))
         topology.flush()
-        with Communicators("--alive", count, "--reduce", 1, fabric=("--topology", topology.name), mca=MCA) as run:
+        with Communicators("--alive", count, "--reduce", 1, fabric=("--topology", topology.name), mca=REQUIRE) as run:
             if not run.out.wait_for("memory", HOSTS):
                 raise RuntimeError(run.everything())
             (switch,) = run.switch.status()["switches"]

@@ -12,7 +12,7 @@ import harness
 import reductions_test
 import types_test
 from cases import Cases  # noqa: F401
-from harness import ALL_COLLECTIVES, PROGRAMS, SOURCE, EndToEnd, Mpich, Reporting, Run, finish, mpi, over_fabric, star
+from harness import PROGRAMS, SOURCE, EndToEnd, Mpich, Reporting, Run, finish, mpi, over_fabric, paths_of_broadcasts, star
 from ibcast_test import Progress  # noqa: F401
 from programs_test import Waits  # noqa: F401
 from reductions_test import RandomReductions  # noqa: F401
@@ -51,7 +51,10 @@ class Preloading(EndToEnd):
 class Reported(Preloading, Reporting):
     def paths(self):
         """All paths that ranks reported, with their reasons."""
-        return {path["path"]: path["reason"] for job in self.jobs().values() for each in job["communicators"] for path in each["paths"]}
+        return {path["path"]: path["reason"] for each in self.communicators() for path in each["paths"]}
+
+    def communicators(self):
+        return [each for job in self.jobs().values() for each in job["communicators"]]
 
 
 class Abi(unittest.TestCase):
@@ -79,7 +82,7 @@ class Reports(Reported):
         self.assert_ok(self.over_fabric("broadcast_check", "--count", 12, "--max", 100_000))
         job, world = self.world()
         self.assertEqual((job["processes"], world["ranks"]), (4, 4))
-        for path in world["paths"]:
+        for path in paths_of_broadcasts(world):
             self.assertIn(path["path"], ("eager lane", "bulk lane"))
             self.assertEqual((path["ranks_reporting"], path["fewest"]), (4, path["most"]))
 
@@ -88,7 +91,7 @@ class LargeCounts(Reported):
     """Functions of MPI 4 with large counts, and types that were made with them."""
 
     def test_go_by_the_network(self):
-        self.assert_ok(self.over_fabric("large_count_types_check", mca=ALL_COLLECTIVES))
+        self.assert_ok(self.over_fabric("large_count_types_check"))
         reductions = {f"{each}: network" for each in ("allreduce", "iallreduce", "reduce", "ireduce", "allgather", "iallgather")}
         self.assertLessEqual({"eager lane", *reductions}, set(self.paths()))
 
@@ -97,7 +100,7 @@ class OverAFabric(Preloading):
     def test_lines_have_the_present_name_of_a_communicator(self):
         run = self.over_fabric("name_check", settings={**TRY, **VERBOSE, "CEPHEUS_SET_UP_AFTER": "2"})
         self.assert_ok(run)
-        self.assertEqual([line.partition(" (")[0] for line in run.cepheus_lines()], ["cepheus: first name", "cepheus: second name"], run.everything())
+        self.assertEqual([line.partition(" (")[0] for line in run.lines_of_broadcasts()], ["cepheus: first name", "cepheus: second name"], run.everything())
 
     def test_mpich_reports_wrong_arguments(self):
         self.assert_ok(self.over_fabric("wrong_arguments_check"))
@@ -150,7 +153,8 @@ class Ibcast(Reported):
     def test_waits_and_tests_need_no_thread(self):
         program = mpi().compile("threadless", "ibcast_check", "no_time_limits")
         self.assert_ok(self.over_fabric(program, "--count", 60, "--outstanding", 6))
-        self.assertEqual(set(self.paths()), {"ibcast: eager lane", "ibcast: bulk lane"})
+        self.assertEqual({path["path"] for each in self.communicators() for path in paths_of_broadcasts(each)},
+                         {"ibcast: eager lane", "ibcast: bulk lane"})
 
     def test_a_wait_reports_the_error_to_the_communicator(self):
         """Open MPI reports errors of non-blocking collectives to MPI_COMM_WORLD."""
@@ -172,7 +176,7 @@ class Fortran(Reported):
 
     def check(self, *sources, flags=()):
         program = mpi().compile("fortran", *sources, "no_time_limits", flags=flags)
-        self.assert_ok(self.over_fabric(program, mca=ALL_COLLECTIVES))
+        self.assert_ok(self.over_fabric(program))
         reductions = {f"{each}: network" for each in ("barrier", "ibarrier", "allreduce", "iallreduce", "reduce", "allgather")}
         self.assertLessEqual({"eager lane", "bulk lane", "ibcast: eager lane", *reductions}, set(self.paths()))
 

@@ -8,7 +8,7 @@ import unittest
 import harness
 import ibcast_test
 from cases import Cases  # noqa: F401
-from harness import BUILD, PROGRAMS, SOURCE, Mpich, Preload, finish, needs_component
+from harness import BUILD, PROGRAMS, SOURCE, Mpich, Preload, finish, needs_component, paths_of_broadcasts
 from mpich_test import REQUIRE, TRY, Fortran, Functions, Ibcast, OtherTools, Preloading, Reported  # noqa: F401
 from programs_test import ManyCommunicators  # noqa: F401
 from reductions_test import RandomReductions  # noqa: F401
@@ -106,7 +106,7 @@ class PmpiBcast(Reported):
         run = self.without_fabric("broadcast_check", "--count", 20, "--size", 1000, settings=settings, libraries=(Preload.LIBRARY, self.tool))
         self.assert_ok(run)
         _, world = self.world()
-        [path] = world["paths"]
+        [path] = paths_of_broadcasts(world)
         self.assertEqual((path["path"], path["most"]), ("open mpi", 20))
         self.assertIn("tool: 1 inits, 20 broadcasts", run.out, run.everything())
 

@@ -13,7 +13,7 @@ from harness import PROGRAMS, REQUIRE, EndToEnd, day, over_fabric, taken, withou
 CHECK = PROGRAMS / "reductions_check"
 BUSY_SECONDS, SECONDS_PER_CASE = 300, 0.5  # at most, on a busy machine
 MOST = 8 * 4096  # bytes of all ranks: the largest result in the network
-MCA = {**REQUIRE, "coll_cepheus_collectives": "bcast,barrier,allreduce,reduce,allgather", "coll_cepheus_reduction_limit": MOST}
+MCA = {**REQUIRE, "coll_cepheus_reduction_limit": MOST}
 
 CASES = taken("--cases", 100)
 SEED = taken("--seed", day())

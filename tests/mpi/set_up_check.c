@@ -1,10 +1,10 @@
 /* The first large broadcast comes when the fabric has just failed: its group is being set up while
- * the small ones' group fails.
+ * the small ones' group fails. Until then ranks exchange messages alone, so no other group is set up.
  *
  *   set_up_check --until FILE     "started" after some small broadcasts; the rest once FILE exists
  *                [--straight 1]   1: begins with a large one
  *   set_up_check --until FILE --end END
- *                                 "started" before all broadcasts; once FILE exists small ones until
+ *                                 "started" before all collectives; once FILE exists small ones until
  *                                 END does
  */
 #include <unistd.h>
@@ -14,21 +14,32 @@
 
 enum { kLarge = 300000 };
 
+/* Rank 0 has a message of each other rank, and each of them one of rank 0. */
+static void meet(int rank, int size) {
+  for (int other = 1; rank == 0 && other < size; other++)
+    MPI_Recv(NULL, 0, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int other = 1; rank == 0 && other < size; other++)
+    MPI_Send(NULL, 0, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+  if (rank == 0) return;
+  MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* The others wait in MPI, where they don't miss the root however late it comes. */
-static void start_at(const char* file, int rank) {
+static void start_at(const char* file, int rank, int size) {
   if (rank == 0) {
     print_now("started");
     must_come(file);
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  meet(rank, size);
 }
 
 /* Broadcasts on a fabric that is gone before the first of them. */
-static int many_small(const char* go, const char* end, int rank, long* count) {
+static int many_small(const char* go, const char* end, int rank, int size, long* count) {
   unsigned char memory[100];
   int wrong = 0, stop = 0;
-  MPI_Barrier(MPI_COMM_WORLD);
-  start_at(go, rank);
+  meet(rank, size);
+  start_at(go, rank, size);
   while (!stop) {
     for (int i = 0; i < 8; i++, ++*count)
       wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)*count, 0, MPI_COMM_WORLD);
@@ -39,20 +50,19 @@ static int many_small(const char* go, const char* end, int rank, long* count) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank, wrong = 0;
+  int rank, size, wrong = 0;
   long count = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  start_mpi(&argc, &argv, &rank, &size);
   const char* go = option(argc, argv, "--until", "");
   const char* end = option(argc, argv, "--end", "");
   if (*end != '\0') {
-    wrong = many_small(go, end, rank, &count);
+    wrong = many_small(go, end, rank, size, &count);
     return finish(wrong, "broadcasts", count);
   }
   unsigned char* memory = get_memory(kLarge);
   for (; count < 20; count++)
     wrong |= broadcast_and_check(memory, 100, mix((uint64_t)count), 0, MPI_COMM_WORLD);
-  start_at(go, rank);
+  start_at(go, rank, size);
   if (!atoi(option(argc, argv, "--straight", "0")))
     wrong |= broadcast_and_check(memory, 100, mix((uint64_t)count++), 0, MPI_COMM_WORLD);
   for (int i = 0; i < 3; i++, count++)
