@@ -159,6 +159,22 @@ class Fallback(EndToEnd):
                 end.touch()
                 self.assertEqual(run.finish(), 0, run.everything())
 
+    def test_a_fabric_that_fails_between_the_first_reduction_and_the_first_broadcast(self):
+        reduces = "reductions in the network"
+        with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch:
+            end = pathlib.Path(scratch) / "end"
+            with SetUpRun("--end", end, "--barrier", 1, hosts=2, mca=VERBOSE) as run:
+                self.assertTrue(run.err.wait_for(reduces), run.everything())
+                run.switch.kill()
+                run.stop_file.touch()
+                for words in "the group of its reductions failed", "'s own algorithms for the eager lane":
+                    self.assertTrue(run.err.wait_for(words), run.everything())
+                run.switch.start()
+                self.assertTrue(run.err.wait_for(MULTICAST), run.everything())
+                self.assertTrue(run.err.wait_for(reduces, 2), run.everything())
+                end.touch()
+                self.assertEqual(run.finish(), 0, run.everything())
+
     def test_off(self):
         run = over_fabric(CHECK, *ARGUMENTS, mca={"coll_cepheus_mode": "off", **VERBOSE})
         self.assert_ok(run)

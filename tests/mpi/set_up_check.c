@@ -4,8 +4,8 @@
  *   set_up_check --until FILE     "started" after some small broadcasts; the rest once FILE exists
  *                [--straight 1]   1: begins with a large one
  *   set_up_check --until FILE --end END
- *                                 "started" before all collectives; once FILE exists small ones until
- *                                 END does
+ *                [--barrier 1]    "started" before all collectives; once FILE exists small ones until
+ *                                 END does; 1: "started" behind a barrier
  */
 #include <unistd.h>
 
@@ -38,7 +38,6 @@ static void start_at(const char* file, int rank, int size) {
 static int many_small(const char* go, const char* end, int rank, int size, long* count) {
   unsigned char memory[100];
   int wrong = 0, stop = 0;
-  meet(rank, size);
   start_at(go, rank, size);
   while (!stop) {
     for (int i = 0; i < 8; i++, ++*count)
@@ -56,6 +55,8 @@ int main(int argc, char** argv) {
   const char* go = option(argc, argv, "--until", "");
   const char* end = option(argc, argv, "--end", "");
   if (*end != '\0') {
+    if (atoi(option(argc, argv, "--barrier", "0"))) MPI_Barrier(MPI_COMM_WORLD);
+    meet(rank, size);
     wrong = many_small(go, end, rank, size, &count);
     return finish(wrong, "broadcasts", count);
   }
