@@ -32,6 +32,10 @@ class Volumes(unittest.TestCase):
     def check(self, volume):
         return volume.run_tool("check", "--volume", "v", "--replicas", volume.addresses)
 
+    def assert_alike(self, volume):
+        checked = self.check(volume)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
     def status(self, replica):
         result = subprocess.run([str(REPLICA), "status", "--json", replica.address], text=True, capture_output=True, timeout=60, check=True)
         return json.loads(result.stdout)
@@ -49,24 +53,15 @@ class Volumes(unittest.TestCase):
                 Campaign(volume, seed, multicast, within=PAUSE_SECONDS).run(count)
 
     def test_keeps_written_data_after_all_programs_restarted(self):
-        with Volume() as volume:
-            self.write(volume)
-            for replica in volume.replicas:
-                self.assertEqual(replica.end(), 0, volume.logs())
-                replica.start()
-            user = volume.start_user("--verify")
-            self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
-            checked = self.check(volume)
-            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
-
-    def test_keeps_it_with_direct_io(self):
-        with Volume(options=("--cache", "direct")) as volume:
-            self.write(volume)
-            for replica in volume.replicas:
-                self.assertEqual(replica.end(), 0, volume.logs())
-                replica.start()
-            user = volume.start_user("--verify")
-            self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
+        for options in (), ("--cache", "direct"):
+            with self.subTest(options=options), Volume(options=options) as volume:
+                self.write(volume)
+                for replica in volume.replicas:
+                    self.assertEqual(replica.end(), 0, volume.logs())
+                    replica.start()
+                user = volume.start_user("--verify")
+                self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
+                self.assert_alike(volume)
 
     def test_survives_kills_with_direct_io(self):
         with Volume(options=("--cache", "direct")) as volume:
@@ -158,8 +153,7 @@ class Volumes(unittest.TestCase):
             run = subprocess.run([str(word) for word in command], text=True, capture_output=True, timeout=120, check=False)
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr + volume.logs())
             self.assertIn("ok: ", run.stdout)
-            checked = self.check(volume)
-            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+            self.assert_alike(volume)
 
     def test_a_new_disk_is_copied_everything(self):
         with Volume(size="4M") as volume:
@@ -186,7 +180,7 @@ class Volumes(unittest.TestCase):
             self.assertIn("--create", status["failure"])
 
     def remove_disk(self, replica):
-        replica.kill()
+        replica.kill()  # if it still runs
         replica.file.unlink()
         pathlib.Path(f"{replica.file}.cepheus").unlink()
 
@@ -201,8 +195,7 @@ class Volumes(unittest.TestCase):
     def is_alike_again(self, volume, user):
         volume.wait_for_sync(user)
         volume.finish(user)
-        checked = self.check(volume)
-        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        self.assert_alike(volume)
 
     def test_a_replica_without_space_for_its_record_reports_it_and_returns_when_there_is(self):
         with Volume() as volume:
@@ -225,8 +218,7 @@ class Volumes(unittest.TestCase):
             volume.go.touch()
             self.goes_on_without(volume, user, lost)
             self.assertIn("disk under", lost.log.read_text())
-            lost.file.unlink()
-            pathlib.Path(f"{lost.file}.cepheus").unlink()
+            self.remove_disk(lost)
             lost.start()
             self.is_alike_again(volume, user)
 
