@@ -29,27 +29,7 @@ name = "s1"
 [[trunk]]
 between = ["s0", "s1"]
 link = {{ rate = "{RATE}Mbps", ecn = {{ kmin = "40KB", kmax = "400KB", pmax = 0.1 }} }}
-[[host]]
-name = "h0"
-address = "10.0.0.1"
-switch = "s0"
-[[host]]
-name = "h1"
-address = "10.0.0.2"
-switch = "s0"
-[[host]]
-name = "h2"
-address = "10.0.0.3"
-switch = "s1"
-[[host]]
-name = "h3"
-address = "10.0.0.4"
-switch = "s1"
-[[host]]
-name = "h4"
-address = "10.0.0.5"
-switch = "s1"
-"""
+""" + "".join(f'[[host]]\nname = "h{i}"\naddress = "10.0.0.{i + 1}"\nswitch = "s{int(i > 1)}"\n' for i in range(5))
 # The published times are for links of 40 Gb/s and more: here a packet alone takes 330 us.
 CONTROL = (f"orig,link_mbps={RATE},cnp_interval_us=4000,alpha_timer_us=12000,rate_timer_us=12000,additive_mbps=1.25,hyper_mbps=5,"
            "min_mbps=1.25,byte_counter=0")

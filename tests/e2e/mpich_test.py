@@ -193,23 +193,18 @@ class Fortran(Reported):
 class OtherTools(Preloading):
     """Another library that defines MPI's functions in front of MPI."""
 
-    def setUp(self):
-        self.tool = mpi().compile("tool.so", "counting_tool", flags=("-shared", "-fPIC"))
-
     def test_behind(self):
-        run = self.over_fabric("broadcast_check", "--count", 20, "--size", 1000, settings={**REQUIRE, "LD_PRELOAD": str(self.tool)})
-        self.assert_ok(run)
-        self.assertIn("tool: 1 inits, 0 broadcasts", run.out, run.everything())
-
-    def test_behind_with_one_of_mpis_functions_that_begin(self):
-        """Each goes to the next definition of its own name, and MPI_THREAD_MULTIPLE is had all the same."""
-        tool = mpi().compile("init_tool.so", "counting_tool", flags=("-shared", "-fPIC", "-DWITHOUT_INIT_THREAD"))
-        run = self.over_fabric("broadcast_check", "--count", 20, "--size", 1000, settings={**REQUIRE, "LD_PRELOAD": str(tool)})
-        self.assert_ok(run)
-        self.assertIn("tool: 1 inits, 0 broadcasts", run.out, run.everything())
+        """Also with one alone of MPI's functions that begin: each goes to the next definition of its own name, and
+        MPI_THREAD_MULTIPLE is had all the same."""
+        for name, flags in ("tool.so", ()), ("init_tool.so", ("-DWITHOUT_INIT_THREAD",)):
+            tool = mpi().compile(name, "counting_tool", flags=("-shared", "-fPIC", *flags))
+            run = self.over_fabric("broadcast_check", "--count", 20, "--size", 1000, settings={**REQUIRE, "LD_PRELOAD": str(tool)})
+            self.assert_ok(run)
+            self.assertIn("tool: 1 inits, 0 broadcasts", run.out, run.everything())
 
     def test_in_front(self):
-        run = self.without_fabric("broadcast_check", "--count", 20, settings=TRY, libraries=(self.tool, mpi().LIBRARY))
+        tool = mpi().compile("tool.so", "counting_tool", flags=("-shared", "-fPIC"))
+        run = self.without_fabric("broadcast_check", "--count", 20, settings=TRY, libraries=(tool, mpi().LIBRARY))
         self.assert_ok(run)
         self.assertRegex(run.out, "tool: 1 inits, [1-9]")
 
@@ -263,15 +258,11 @@ class WithoutAFabric(Preloading):
         self.assert_ok(run)
         self.assert_one_line(run, "CEPHEUS_* differ")
 
-    def test_a_value_that_is_none(self):
-        run = self.without_fabric("broadcast_check", "--count", 4, settings={"CEPHEUS_MODE": "maybe"})
-        self.assert_ok(run)
-        self.assertIn("CEPHEUS_MODE=maybe", run.err, run.everything())
-
-    def test_a_value_beyond_its_range(self):
-        run = self.without_fabric("broadcast_check", "--count", 4, settings={"CEPHEUS_WATCHDOG_MS": "-1"})
-        self.assert_ok(run)
-        self.assertIn("CEPHEUS_WATCHDOG_MS=-1", run.err, run.everything())
+    def test_values_that_are_none_or_beyond_their_range_are_named(self):
+        for name, value in ("CEPHEUS_MODE", "maybe"), ("CEPHEUS_WATCHDOG_MS", "-1"):
+            run = self.without_fabric("broadcast_check", "--count", 4, settings={name: value})
+            self.assert_ok(run)
+            self.assertIn(f"{name}={value}", run.err, run.everything())
 
 
 def run():

@@ -303,20 +303,11 @@ class Scripts(unittest.TestCase):
         self.assertFalse(own.exists() or switch.exists())
 
     @needs_users
-    def test_end_while_the_user_stops_all_that_he_may(self):
-        self.assert_end_under("stop")
-
-    @needs_users
-    def test_end_while_the_user_kills_all_that_he_may(self):
-        self.assert_end_under("kill")
-
-    @needs_users
-    def test_end_while_the_user_removes_all_that_he_may(self):
-        self.assert_end_under("remove")
-
-    @needs_users
-    def test_end_while_the_user_makes_files_as_fast_as_he_can(self):
-        self.assert_end_under("fill")
+    def test_end_while_the_user_attacks_all_that_he_may(self):
+        for attack in "stop", "kill", "remove", "fill":
+            with self.subTest(attack):
+                self.assert_end_under(attack)
+        self.assert_end_under("hold", jobs=5)  # keeps their streams open; not each attempt succeeds
 
     @needs_users
     def test_end_while_a_file_system_of_the_user_does_not_answer(self):
@@ -329,18 +320,11 @@ class Scripts(unittest.TestCase):
         self.assert_another_users_job_has_a_fabric(job=7)  # and removes the first job's directory
 
     @needs_users
-    def test_end_while_the_user_keeps_their_streams_open(self):
-        self.assert_end_under("hold", jobs=5)  # not each attempt succeeds
-
-    @needs_users
     @needs_ptrace
-    def test_end_while_the_user_traces_and_stops_all_that_he_may(self):
-        self.assert_end_under("attach")
-
-    @needs_users
-    @needs_ptrace
-    def test_end_while_the_user_traces_all_that_he_may_to_its_exit(self):
-        self.assert_end_under("seize")
+    def test_end_while_the_user_traces_all_that_he_may(self):
+        for attack in "attach", "seize":  # and stops it, or follows it to its exit
+            with self.subTest(attack):
+                self.assert_end_under(attack)
 
     def assert_end_under(self, attack, jobs=1):
         """Prolog, epilog and the streams of both end while another process of the job's user attacks. Another user's next job has a
