@@ -58,13 +58,30 @@ bool measures(const SenderGroupMessage& message) {
          (message.header.flags & SenderGroupMessage::kMeasures) != 0;
 }
 
-void narrow_path(const SwitchConfig& config, PortId ingress, std::span<const PortId> out,
-                 SenderGroupMessage& install) {
-  const auto narrow = [&](PortId port) {
-    install.path_mtu = wire::least_known(install.path_mtu, config.ports[port.value()].path_mtu());
+void narrow_path(const SwitchConfig& config, const Routes& routes, SenderGroupMessage& install) {
+  const auto narrow = [&](Ipv4 host) {
+    const auto route = routes.find(host);
+    if (!route) return;
+    for (const PortId port : routes.ports(*route)) {
+      install.path_mtu = wire::least_known(install.path_mtu, config.ports[port.value()].path_mtu());
+    }
   };
-  narrow(ingress);
-  for (const PortId port : out) narrow(port);
+  narrow(install.sender());
+  for (const wire::MrpMember& receiver : install.list()) narrow(receiver.host);
+}
+
+const wire::MrpMember* find_behind_small_port(const SwitchConfig& config, const Routes& routes,
+                                              const SenderGroupMessage& install, PortId ingress) {
+  if (!config.rules.least_path_mtu || measures(install)) return nullptr;
+  for (const wire::MrpMember& receiver : install.list()) {
+    const auto route = routes.find(receiver.host);
+    if (!route) continue;
+    for (const PortId port : routes.ports(*route)) {
+      const bool is_way = routes.serves(port, *route) && port != ingress;
+      if (is_way && config.ports[port.value()].path_mtu() < install.path_mtu) return &receiver;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace cepheus::fabric

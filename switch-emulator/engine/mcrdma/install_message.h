@@ -1,9 +1,8 @@
 // The messages that a switch makes of a sender group's INSTALL.
 #pragma once
 
-#include <span>
-
 #include "switch-emulator/engine/mcrdma/sender_table.h"
+#include "switch-emulator/engine/routes.h"
 
 namespace cepheus::fabric {
 
@@ -18,8 +17,15 @@ wire::SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& 
 // An INSTALL that finds the least path MTU, before any receiver connects.
 bool measures(const wire::SenderGroupMessage& message);
 
-// Lowers its path MTU to that of the ports on the sender's side and on the receivers'.
-void narrow_path(const SwitchConfig& config, PortId ingress, std::span<const PortId> out,
+// Lowers its path MTU to that of all ports on the ways to its sender and its receivers. Ports that are
+// down count, too: routes may come back to them, and the queue pairs keep their path MTU.
+void narrow_path(const SwitchConfig& config, const Routes& routes,
                  wire::SenderGroupMessage& install);
+
+// The first receiver of an INSTALL that its path MTU is too large for: a port that serves the
+// receiver takes only shorter packets. Null: there is none, or the INSTALL has no path MTU yet.
+const wire::MrpMember* find_behind_small_port(const SwitchConfig& config, const Routes& routes,
+                                              const wire::SenderGroupMessage& install,
+                                              PortId ingress);
 
 }  // namespace cepheus::fabric

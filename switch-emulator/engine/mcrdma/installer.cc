@@ -135,21 +135,44 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   return true;
 }
 
-bool Installer::narrow_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+bool Installer::take_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
   auto datagram = wire::UdpDatagram::parse(frame, headers);
   if (!datagram || datagram->ip.ttl <= 1) return false;
   const auto payload = verified(call, datagram->ip.source, frame);
   if (!payload) return false;
   auto message = SenderGroupMessage::parse(*payload);
-  const auto out = routes_.next_hop(datagram->ip.destination, 0, call.ingress());
-  if (!message || !measures(*message) || !out) return false;
+  const auto route = routes_.find(datagram->ip.destination);
+  if (!message || !route) return false;
+  if (!measures(*message)) {
+    if (!refuse_too_long(call, *datagram, *message)) return false;
+    call.count(Counter::kMrpTaken);
+    return true;
+  }
+  // Data may leave by any of them.
+  std::vector<PortId> out = routes_.ports(*route);
+  std::erase_if(out, [&](PortId p) { return !routes_.serves(p, *route) || p == call.ingress(); });
+  if (out.empty()) return false;
   CEPHEUS_SITUATION("a switch that branches nothing narrows an INSTALL's path");
   --datagram->ip.ttl;
-  // Data may leave by any of them.
-  narrow_path(config_, call.ingress(), routes_.ports(*routes_.find(datagram->ip.destination)),
-              *message);
-  send_signed(call, *out, *datagram, *message);
+  narrow_path(config_, routes_, *message);
+  const std::uint64_t share = message->share / out.size();
+  message->share -= share * (out.size() - 1);  // the first one has the rest, too
+  for (const PortId port : out) {
+    send_signed(call, port, *datagram, *message);
+    message->share = share;
+  }
   call.count(Counter::kMrpTaken);
+  return true;
+}
+
+// The group's queue pairs keep their path MTU, and its packets would be dropped here without a sign.
+// False: they fit.
+bool Installer::refuse_too_long(Call& call, const wire::UdpDatagram& datagram,
+                                const SenderGroupMessage& message) {
+  const MrpMember* const receiver =
+      find_behind_small_port(config_, routes_, message, call.ingress());
+  if (receiver == nullptr) return false;
+  answers_.reject(call, message, MrpReject::kTooLong, receiver, wire::without_ecn(datagram.ip.tos));
   return true;
 }
 
@@ -208,6 +231,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     }
     return answers_.report_cut_off(call, message, message.receivers[unreachable], tos);
   }
+  if (refuse_too_long(call, datagram, message)) return;
   std::vector<MrpMember> former = erase_older(key, message, group);
   if (group == nullptr) group = &groups_.add(key, addressed);
   add_receivers(former, *group);
@@ -407,9 +431,13 @@ void Installer::forget(Call& call, const SenderGroup& group) {
 // unchanged ones get no message.
 void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std::uint64_t share,
                         const std::vector<Branch>* unless_as_before) {
-  const bool over_each_port = config_.sender_groups == net::SenderGroups::kEverywhere;
+  const bool by_each_port = config_.sender_groups == net::SenderGroups::kEverywhere;
+  const bool measures_ways = type == MrpType::kInstall && measures(group.installed);
+  const auto goes_once = [&](const Branch& branch) {
+    return !measures_ways && (group.rewrites(branch) || !by_each_port);
+  };
   const auto copies = [&](const Branch& branch) {
-    return group.rewrites(branch) || !over_each_port ? std::size_t{1} : branch.ports.size();
+    return goes_once(branch) ? std::size_t{1} : branch.ports.size();
   };
   std::size_t parts = 0;
   for (const Branch& branch : group.branches) parts += copies(branch);
@@ -427,12 +455,10 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
     const bool is_for_host = group.rewrites(branch);
     if (is_for_host) address_process(call, part.receivers[0].control_port, datagram.udp);
     datagram.ip.destination = is_for_host ? part.receivers[0].host : part.addressed;
-    if (measures(part) && call.rules().least_path_mtu) {
-      narrow_path(config_, group.ingress, branch.ports, part);
-    }
+    if (measures_ways && call.rules().least_path_mtu) narrow_path(config_, routes_, part);
     for (std::size_t i = 0; i < copies(branch); ++i) {
       part.share = share / parts + std::exchange(rest, 0);
-      if (is_for_host || !over_each_port) {
+      if (goes_once(branch)) {
         answers_.send_to(call, datagram.ip.destination, datagram, part);
       } else {
         send_signed(call, branch.ports[i], datagram, part);

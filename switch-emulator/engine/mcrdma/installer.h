@@ -29,13 +29,14 @@ class Installer {
   void on_call(Instant now) { started_ = std::min(started_, now); }
   // A datagram to the registration port of a host. False: it is for a switch further on.
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
-  // An INSTALL that measures and that this switch does not branch: lowers its path MTU to that of
-  // this switch's ports, and sends it on. False: the frame is another one.
+  // An INSTALL that this switch does not branch. One that measures goes on by all ways, with the path
+  // MTU of this switch's ports; a later one is refused if its path MTU does not fit. False: the frame
+  // is another one, or goes on as it is.
   bool on_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
-    const bool may_measure = headers.udp.source_port == config_.mrp_port &&
-                             config_.rules.least_path_mtu && !is_from_sender(call) &&
-                             wire::MrpHeader::type_of(frame.payload()) == wire::MrpType::kInstall;
-    return may_measure && narrow_passing(call, frame, headers);
+    const bool is_install = headers.udp.source_port == config_.mrp_port &&
+                            config_.rules.least_path_mtu && !is_from_sender(call) &&
+                            wire::MrpHeader::type_of(frame.payload()) == wire::MrpType::kInstall;
+    return is_install && take_passing(call, frame, headers);
   }
   // A port has gone up or down, or a neighbour has other routes.
   void on_routes_changed(Call& call);
@@ -52,7 +53,9 @@ class Installer {
   const SenderGroup* take_merged() { return std::exchange(merged_, nullptr); }
 
  private:
-  bool narrow_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+  bool take_passing(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+  bool refuse_too_long(Call& call, const wire::UdpDatagram& datagram,
+                       const wire::SenderGroupMessage& message);
   void on_install(Call& call, const wire::UdpDatagram& datagram,
                   const wire::SenderGroupMessage& message);
   std::vector<wire::MrpMember> erase_older(const SenderKey& key,

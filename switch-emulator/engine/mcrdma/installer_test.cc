@@ -441,41 +441,6 @@ TEST(SenderGroups, AReceiverWithoutAWayIsReportedForItsSilenceAlone) {
   EXPECT_EQ(report.receivers[1].flags, wire::kMemberOwes);
 }
 
-// Only an INSTALL that measures: later ones have the group's path MTU.
-TEST(SenderGroups, AMeasuringInstallBringsTheLeastPathMtuOfThePorts) {
-  for (const bool measures : {true, false}) {
-    auto net = make_leaf_spine();
-    net->sw(1).set_mtu(net->port_of(3), 2200);
-    net->sw(2).set_mtu(net->port_of(6), 1514);
-    TestSender group(*net, 0, {1, 3, 4, 6});  // leaf 1 branches, leaf 2 does not
-    auto m = group.message(wire::MrpType::kInstall);
-    m.header.flags = wire::SenderGroupMessage::kFresh;
-    if (measures) m.header.flags |= wire::SenderGroupMessage::kMeasures;
-    m.path_mtu = 4096;
-    group.send_message(0, m, group.alias());
-    const auto least = [&](std::size_t host) { return group.messages_to(host).at(0).path_mtu; };
-    EXPECT_EQ(least(1), 4096);
-    EXPECT_EQ(least(4), 4096);
-    EXPECT_EQ(least(3), measures ? 2048 : 4096);
-    EXPECT_EQ(least(6), measures ? 1024 : 4096);
-  }
-}
-
-TEST(SenderGroups, APortThatFallsIsReportedToTheSenderOnce) {
-  auto net = make_leaf_spine();
-  TestSender group(*net, 0, {6, 7});
-  group.set_up();
-  const std::size_t leaf = 2;
-  net->sw(leaf).set_mtu(net->port_of(6), 100);
-  for (const std::int64_t psn : {0, 1}) group.data(psn);
-  EXPECT_EQ(net->count(Counter::kDropTooLong, leaf), 2u);
-  const auto reported = group.messages_to(0);
-  ASSERT_EQ(reported.size(), 1u);
-  EXPECT_EQ(reported[0].header.type, wire::MrpType::kReject);
-  EXPECT_EQ(reported[0].header.flags, static_cast<std::uint16_t>(wire::MrpReject::kTooLong));
-  EXPECT_EQ(reported[0].receivers[0], net->member(6)) << "with its control port";
-}
-
 TEST(SenderGroups, AreForgottenAfterAnAgeThatWasMadeShorter) {
   auto [net, group] = set_up_star(3, {1, 2});
   SwitchConfig next = net->config(0);
