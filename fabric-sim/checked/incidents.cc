@@ -17,6 +17,8 @@ constexpr std::uint64_t kIncidentsStream =
     0xD1CE'0F'FA7E;  // so that other parts of the seed's plan stay the same
 constexpr std::uint32_t kForgedFrames = 120;
 constexpr std::uint32_t kMostIncidents = 5;
+// While a program stands still, a sender repeats its packets to all receivers after each RNR NAK.
+constexpr std::uint64_t kEventsPerStalledMillisecond = 60'000;
 
 bool is_member(const GroupPlan& group, std::size_t host) {
   return std::ranges::any_of(group.members, [&](const MemberPlan& m) { return m.host == host; });
@@ -106,6 +108,10 @@ void add_incidents(ScenarioPlan& plan) {
     const bool is_reported = incident.noticed && !plan.has_sender_groups();
     if (is_death(incident) && !is_reported) {
       plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
+    }
+    if (incident.kind == IncidentKind::kProgramStall) {
+      plan.event_budget +=
+          kEventsPerStalledMillisecond * static_cast<std::uint64_t>(incident.lasts / 1ms);
     }
   }
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = kOrphanAge;
