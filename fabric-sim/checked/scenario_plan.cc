@@ -274,8 +274,6 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.transport.turn_pause = in_turns ? 80us : 20us;
   plan.late_packets_meet_tombstone = random.chance(0.5);
   plan.reduces = options.reductions;
-  // Behind a box that swaps copies each window costs a NAK, and repeats.
-  if (plan.reduces) plan.event_budget *= 5;
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
   if (!options.congestion) use_mtus(plan);

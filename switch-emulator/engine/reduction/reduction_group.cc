@@ -183,6 +183,7 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
   // A member contributes only when it has the result of W units ago.
   if (unit >= window && hop.out.on_implied(call.now, unit - window + 1)) {
     CEPHEUS_SITUATION("a contribution comes before the acknowledgement of the result for it");
+    send_due(call, packets, path);
   }
   if (unit == newest_) {
     ++newest_;
@@ -206,6 +207,7 @@ void ReductionGroup::take_result(Call& call, HopPackets& packets, const GroupPac
   hop.in.take();
   if (hop.out.on_implied(call.now, unit + 1)) {
     CEPHEUS_SITUATION("a result comes before the acknowledgement of its partial result");
+    send_due(call, packets, packet.path);
   }
   results_ = unit + 1;
   acknowledge_soon(call, packets, packet.path);
@@ -235,12 +237,12 @@ void ReductionGroup::publish(Call& call, HopPackets& packets) {
   }
 }
 
-// Sends all units that are known: at most W. A host's contribution is acknowledged before its
-// result is sent. To a switch, the result is the acknowledgement.
+// Sends all units that are known and may be under way: at most W. A host's contribution is
+// acknowledged before its result is sent. To a switch, the result is the acknowledgement.
 void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
   Hop& hop = hops_[path];
   const bool is_up = path == parent();
-  const Unit end = is_up ? complete_ : results_;
+  const Unit end = hop.out.limit(is_up ? complete_ : results_);
   const Unit quarter = std::max(1u, slots_.window() / 4u);
   while (!hop.out.is_paused() && hop.out.next() < end) {
     const Unit unit = hop.out.next();
@@ -304,7 +306,8 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
     return call.count(Counter::kDropFeedbackStale);
   }
   call.count(Counter::kFeedbackTaken);
-  if (is_ack || out.is_idle()) return;
+  // Fewer are under way, so the next ones may follow.
+  if (is_ack || out.is_idle()) return send_due(call, packets, path);
   if (is_fatal) return fail({MrpReject::kResultRefused, {{{path}}}});
   if (is_rnr) {
     CEPHEUS_RARE_SITUATION("a member is not ready for a result");
@@ -314,6 +317,7 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
   if (out.is_paused()) return;  // it would end the pause
   if (out.on_nak(call.now, floor_of(path))) return send_due(call, packets, path);
   CEPHEUS_SITUATION("a NAK comes again for what has just been repeated");
+  send_due(call, packets, path);
 }
 
 // Sends what is overdue, and finds the next time.

@@ -77,7 +77,9 @@ TEST_F(Reduction, RepeatsResultsForANakAndAfterAPause) {
   all_contribute();
   net_->clear();
   net_->nak(0, 0);
-  EXPECT_EQ(net_->inbox(0), Texts({"data 0", "data 1"}));
+  EXPECT_EQ(net_->inbox(0), Texts({"data 0"}));
+  net_->ack(0, 0);
+  EXPECT_EQ(net_->inbox(0), Texts({"data 1"}));
   net_->rnr(1, 1, 12);  // 0.64 ms
   net_->nak(1, 1);
   net_->advance(639us);
@@ -105,7 +107,25 @@ TEST_F(Reduction, RequestsAcknowledgementsOfTheLastPacket) {
   for (int unit = 0; unit < 5; ++unit) members_.contribute(2);
   EXPECT_THAT(requested(), Each(true)) << "each was the last";
   net_->nak(0, 0);
-  EXPECT_EQ(requested(), std::vector<bool>({false, true, false, true, true}));
+  EXPECT_EQ(requested(), std::vector<bool>({false, true})) << "half of them";
+  net_->ack(0, 0);
+  EXPECT_EQ(requested(), std::vector<bool>({false, true})) << "a quarter of the window, the last";
+  net_->ack(0, 2);
+  EXPECT_EQ(requested(), std::vector<bool>({true}));
+}
+
+// Each NAK acknowledges one result and requests the others; each pause is the shortest.
+TEST_F(Reduction, SendsFewRepeatsToAMemberThatRequestsThemWithoutEnd) {
+  for (int unit = 0; unit < 8; ++unit) all_contribute();
+  for (const std::size_t member : {1, 2}) members_.receive(member);
+  for (int unit = 0; unit < 8; ++unit) net_->nak(0, unit);
+  EXPECT_LE(net_->count(Counter::kReductionRepeated), 12u);
+  const std::uint64_t before = net_->count(Counter::kReductionRepeated);
+  for (int n = 0; n < 100; ++n) {
+    net_->rnr(0, 7, 1);
+    net_->advance(10us);
+  }
+  EXPECT_LE(net_->count(Counter::kReductionRepeated) - before, 100u);
 }
 
 // All acknowledgements of results are lost, for ever.

@@ -34,6 +34,7 @@ bool Requester::on_implied(Instant now, Unit end) {
 }
 
 void Requester::advance(Instant now, Unit end) {
+  allowed_ += end - acked_;
   acked_ = end;
   next_ = std::max(next_, end);
   last_ = now;
@@ -46,12 +47,19 @@ void Requester::advance(Instant now, Unit end) {
   if (is_idle()) paused_until_.reset();
 }
 
+void Requester::slow_down() {
+  const Unit before = acked_ < recovered_ ? std::min(allowed_, newest_ - acked_) : newest_ - acked_;
+  allowed_ = std::max<Unit>(before / 2, 1);
+  recovered_ = newest_;
+}
+
 Duration Requester::first_wait(Duration floor) const {
   return trip_.is_known() ? trip_.first_wait(floor) : std::max(floor, kFirstWait);
 }
 
 bool Requester::on_nak(Instant now, Duration floor) {
   if (repeated_ == acked_ && now < repeated_at_ + first_wait(floor)) return false;
+  slow_down();
   go_back();
   repeated_ = acked_;
   repeated_at_ = now;
@@ -67,6 +75,7 @@ Instant Requester::due(Duration floor, Instant stood) const {
 
 void Requester::on_due(Instant now) {
   const bool is_overdue = !paused_until_;
+  if (is_overdue) slow_down();
   paused_until_.reset();
   go_back();
   repeated_ = acked_;

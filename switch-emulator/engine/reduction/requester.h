@@ -6,12 +6,16 @@
 //    not    sent, and kept   sent earlier, and
 //    kept                    to be repeated
 //
-// After a NAK, a pause or a time-out everything from acked() on is sent again (go-back-N). Time-outs
+// After a NAK, a pause or a time-out everything from acked() on is sent again (go-back-N). Until all
+// that had been sent is acknowledged, fewer units are under way: half as many after each of these
+// events, one more for each acknowledged unit. So a hostile path that requests the same units again
+// and again gets few more packets than it sends, and disorder causes few repeats. Time-outs
 // follow from measured round trips and double up to kLongestWait. The wait stays doubled until a
 // round trip has been measured (Karn's algorithm): answers that have become slower come behind
 // repeats, which measure nothing.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -35,6 +39,10 @@ class Requester {
   Unit newest() const { return newest_; }  // all below have been sent at least once
   bool is_paused() const { return paused_until_.has_value(); }
   bool is_idle() const { return acked_ == newest_; }
+  // Of the units below `known`, those below this one may be sent now.
+  Unit limit(Unit known) const {
+    return acked_ < recovered_ ? std::min(known, acked_ + allowed_) : known;
+  }
 
   // Unit next() is sent. Precondition: no pause. True: it has been sent before.
   bool on_sent(wire::Instant now);
@@ -53,6 +61,7 @@ class Requester {
   bool on_nak(wire::Instant now, wire::Duration floor);
   // The path is not ready for acked().
   void on_pause(wire::Instant until) {
+    slow_down();
     go_back();
     paused_until_ = until;
   }
@@ -82,10 +91,13 @@ class Requester {
     next_ = acked_;
     sample_.reset();
   }
+  void slow_down();
   void advance(wire::Instant now, Unit end);
   wire::Duration first_wait(wire::Duration floor) const;
 
   Unit acked_ = 0, next_ = 0, newest_ = 0;
+  // Until acked() is `recovered_`, at most `allowed_` units are under way.
+  Unit recovered_ = 0, allowed_ = 0;
   wire::Instant last_{};     // when acked() was sent, or became acked()
   Unit repeated_ = kNoUnit;  // the first one of the last repeats, and their time
   wire::Instant repeated_at_{};

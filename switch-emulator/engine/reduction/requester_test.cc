@@ -58,6 +58,34 @@ TEST(Requester, GoesBackOnceInARoundTripForOneUnit) {
   EXPECT_TRUE(out.on_nak(kBegin + Requester::kFirstWait, 1ms)) << "the repeat was lost, too";
 }
 
+// Otherwise a hostile member would get a window of packets for each of its requests.
+TEST(Requester, HasFewerUnitsUnderWayAfterEachRequest) {
+  Requester out = after_sending(64);
+  EXPECT_EQ(out.limit(64), 64u);
+  std::uint64_t repeats = 0;
+  for (int unit = 1; unit < 64; ++unit) {
+    out.on_answer(kBegin, unit);
+    EXPECT_TRUE(out.on_nak(kBegin, 1ms));
+    for (; out.next() < out.limit(64); ++repeats) out.on_sent(kBegin);
+  }
+  EXPECT_LE(repeats, 3 * 64u);
+  out.on_pause(kBegin);
+  out.on_due(kBegin);
+  EXPECT_EQ(out.limit(64), out.next() + 1);
+}
+
+TEST(Requester, HasAllUnderWayAgainOnceTheRepeatsHaveCome) {
+  Requester out = after_sending(16);
+  EXPECT_TRUE(out.on_nak(kBegin, 1ms));
+  EXPECT_EQ(out.limit(20), 8u);
+  out.on_answer(kBegin, 4);
+  EXPECT_EQ(out.limit(20), 16u) << "one more for each acknowledged unit";
+  out.on_due(kBegin);
+  EXPECT_EQ(out.limit(20), 10u);
+  out.on_answer(kBegin, 16);
+  EXPECT_EQ(out.limit(20), 20u);
+}
+
 TEST(Requester, IsNotPutOffByNewUnits) {
   Requester out = after_sending(1);
   const Instant due = out.due(1ms);
