@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "fabric-sim/checked/reductions/hostile_member.h"
 #include "switch-emulator/engine/views.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
@@ -15,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kIncidentsStream =
     0xD1CE'0F'FA7E;  // so that other parts of the seed's plan stay the same
+constexpr std::uint64_t kHostileStream = 0x4'057'11E;
 constexpr std::uint32_t kForgedFrames = 120;
 constexpr std::uint32_t kMostIncidents = 5;
 // While a program stands still, a sender repeats its packets to all receivers after each RNR NAK.
@@ -117,6 +119,28 @@ void add_incidents(ScenarioPlan& plan) {
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = kOrphanAge;
 }
 
+void add_hostile_member(ScenarioPlan& plan) {
+  Random random(plan.seed ^ kHostileStream);
+  if (random.chance(0.7)) return;
+  const GroupPlan& group = plan.groups[random.below(plan.groups.size())];
+  IncidentPlan incident;
+  incident.kind = IncidentKind::kHostileMember;
+  incident.host = group.members[random.below(group.members.size())].host;
+  incident.group = group.id;
+  incident.at = random.between(wire::Duration{0}, wire::Duration{random.chance(0.6) ? 1ms : 4ms});
+  incident.lasts = random.between(wire::Duration{200us}, wire::Duration{8ms});
+  do {
+    incident.attacks |= 1u << random.below(kAttacks);
+  } while (random.chance(0.5));
+  plan.incidents.push_back(incident);
+  if (plan.groups.size() > 1 || random.chance(0.3)) return;
+  GroupPlan honest = plan.groups.front();
+  honest.id = wire::McstId(honest.id.value() + 1);
+  honest.epoch = static_cast<std::uint16_t>(random.next());
+  honest.leader = random.below(honest.members.size());
+  plan.groups.push_back(std::move(honest));
+}
+
 wire::Duration last_restart(const ScenarioPlan& plan) {
   wire::Duration last{0};
   for (const IncidentPlan& incident : plan.incidents) {
@@ -142,6 +166,7 @@ Incidents::Incidents(Simulator& simulator, Network& network, const ScenarioPlan&
 
 void Incidents::start() {
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) {
+    if (plan_.incidents[i].kind == IncidentKind::kHostileMember) continue;
     const bool forges = plan_.incidents[i].kind == IncidentKind::kForgery;
     schedule(Instant{plan_.incidents[i].at}, forges ? kForge : kStrike, i);
   }
@@ -199,6 +224,7 @@ void Incidents::strike(Instant now, std::size_t number) {
       restart_switch(node);
       break;
     case IncidentKind::kForgery:
+    case IncidentKind::kHostileMember:
       break;
   }
 }

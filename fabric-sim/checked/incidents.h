@@ -9,6 +9,7 @@
 //   kSwitchRestart a switch loses all its tables
 //   kForgery       a host that is no member forges: spoofed addresses, registration in the leader's
 //                  name, feedback, data, noise
+//   kHostileMember a member of a reduction group breaks its rules (reductions/hostile_member.h)
 //
 // Stalls and forgery must change nothing. A death may lose messages that the dead member had begun,
 // and ends the group if the member led it. A switch's restart may end every operation of the groups
@@ -67,6 +68,9 @@ class Incidents final : public Actor {
 
 // Draws the seed's incidents; changes the plan where they require it.
 void add_incidents(ScenarioPlan& plan);
+// In three of ten seeds of reductions one member is hostile. Often its host and others also have an
+// honest group.
+void add_hostile_member(ScenarioPlan& plan);
 // When a switch restarts for the last time; 0: never.
 wire::Duration last_restart(const ScenarioPlan& plan);
 // When the last stall ends.

@@ -280,6 +280,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   use_features(plan, options);
   add_idle_time(plan);
   if (options.incidents) add_incidents(plan);
+  if (options.incidents && plan.reduces) add_hostile_member(plan);
   if (options.cuts) {
     add_trunk_cut(character.random, plan);
   } else if (options.fabrics && last_restart(plan).count() > 0) {

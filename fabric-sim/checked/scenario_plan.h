@@ -106,7 +106,8 @@ enum class IncidentKind : std::uint8_t {
   kProgramStall,
   kNicStall,
   kSwitchRestart,
-  kForgery
+  kForgery,
+  kHostileMember
 };
 struct IncidentPlan {
   IncidentKind kind = IncidentKind::kDeath;
@@ -115,6 +116,9 @@ struct IncidentPlan {
   std::size_t host = 0;
   std::size_t at_switch = 0;
   bool noticed = true;  // a death: whether the switch sees the port go down
+  // A hostile member: the group, and what it does (reductions/hostile_member.h).
+  wire::McstId group{};
+  std::uint32_t attacks = 0;
 };
 
 // fabric-sim/checked/trunk_cut.h

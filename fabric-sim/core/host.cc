@@ -236,7 +236,9 @@ bool Host::next_frame(Instant now, wire::Frame& frame) {
   if (data_pause_.is_paused(now)) return false;
   const bool moves = nic_.config().moves_payload;
   const wire::BufferRef buffer = moves ? pool_.acquire() : BufferPool::kShared;
-  const bool built = nic_.transmit(now, pool_.bytes(buffer), frame, actions_);
+  const std::span<std::uint8_t> bytes = pool_.bytes(buffer);
+  const bool built = nic_.transmit(now, bytes, frame, actions_) &&
+                     (tamper_ == nullptr || tamper_->tamper(now, frame, bytes));
   if (built && frame.external != nullptr) {
     frame.ref = buffer;
   } else {

@@ -43,6 +43,14 @@ class FrameWatch {
   virtual void on_arrival(Instant now, wire::Ipv4 host, const wire::Frame& frame) = 0;
 };
 
+// Changes frames that a NIC sends, as a hostile device would.
+class FrameTamper {
+ public:
+  virtual ~FrameTamper() = default;
+  // A payload outside the frame is in `buffer`. False: the frame is not sent.
+  virtual bool tamper(Instant now, wire::Frame& frame, std::span<std::uint8_t> buffer) = 0;
+};
+
 class Host final : public Actor, public FrameSink {
  public:
   Host(Simulator& simulator, BufferPool& pool, std::string name, const rnic::NicConfig& nic,
@@ -50,6 +58,7 @@ class Host final : public Actor, public FrameSink {
 
   void connect(Cable& uplink) { uplink_ = &uplink; }
   void set_watch(FrameWatch* watch) { watch_ = watch; }
+  void set_tamper(FrameTamper* tamper) { tamper_ = tamper; }
   void set_checked(bool checked) { is_checked_ = checked; }
   // Its name in recordings.
   void set_number(std::uint16_t number) { number_ = number; }
@@ -125,6 +134,7 @@ class Host final : public Actor, public FrameSink {
   Simulator& simulator_;
   BufferPool& pool_;
   FrameWatch* watch_ = nullptr;
+  FrameTamper* tamper_ = nullptr;
   std::uint64_t frames_to_nic_ = 0;
   Instant nic_awake_at_{};
   Instant programs_awake_at_{};

@@ -1,6 +1,7 @@
 #include "fabric-sim/checked/reductions/reduction_ledger.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "wire/splitmix.h"
 
@@ -29,12 +30,30 @@ std::uint8_t ReductionLedger::contribution(std::size_t member, std::size_t opera
   return static_cast<std::uint8_t>(whole & bits);
 }
 
+// Bits of a hostile member may be added, to all members' results alike.
+bool ReductionLedger::is_right(std::size_t operation, std::uint64_t at, std::uint8_t byte) {
+  if (!hostile_ || !hostile_->spoils) return byte == result(operation, at);
+  std::uint8_t honest = 0;
+  for (std::size_t member = 0; member < members(); ++member) {
+    if (!is_hostile(member)) honest |= contribution(member, operation, at);
+  }
+  spoilt_.resize(plan_.operations.size());
+  spoilt_[operation].resize(plan_.operations[operation].bytes);
+  std::optional<std::uint8_t>& first = spoilt_[operation][at];
+  if (!first) first = byte;
+  return (byte & honest) == honest && byte == *first;
+}
+
 void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::uint64_t offset,
                               std::span<const std::uint8_t> data) {
   Member& own = members_[member];
+  if (is_hostile(member)) {
+    ++own.parts;
+    return;
+  }
   const std::string part = " of operation " + std::to_string(operation);
   for (std::size_t other = 0; other < members(); ++other) {
-    if (members_[other].contributed > own.parts) continue;
+    if (members_[other].contributed > own.parts || is_hostile(other)) continue;
     return findings_.report(Invariant::kCompletion,
                             name(member) + " has a unit of the result" + part + " before member " +
                                 std::to_string(other) + " has contributed to it");
@@ -47,7 +66,7 @@ void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::ui
   }
   own.received += data.size();
   for (std::size_t i = 0; i < data.size(); ++i) {
-    if (data[i] == result(operation, offset + i)) continue;
+    if (is_right(operation, offset + i, data[i])) continue;
     return on_wrong(member, "byte " + std::to_string(offset + i) + part + " is wrong");
   }
 }
@@ -55,7 +74,8 @@ void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::ui
 void ReductionLedger::on_ended(std::size_t member, std::size_t operation) {
   Member& own = members_[member];
   const std::uint32_t bytes = plan_.operations[operation].bytes;
-  if (operation != own.ended || own.received != bytes) {
+  const bool is_judged = !is_hostile(member);
+  if (is_judged && (operation != own.ended || own.received != bytes)) {
     on_wrong(member, "operation " + std::to_string(operation) + " of " + std::to_string(bytes) +
                          " bytes ends after " + std::to_string(own.received) +
                          " bytes of operation " + std::to_string(own.ended));
@@ -66,6 +86,7 @@ void ReductionLedger::on_ended(std::size_t member, std::size_t operation) {
 
 void ReductionLedger::on_wrong(std::size_t member, const std::string& what) {
   members_[member].has_failed = true;
+  if (is_hostile(member)) return;
   findings_.report(Invariant::kDelivery, name(member) + ": " + what);
 }
 
@@ -73,19 +94,30 @@ void ReductionLedger::on_wrong(std::size_t member, const std::string& what) {
 // they may get no answer.
 void ReductionLedger::on_failed(std::size_t member, const std::string& why) {
   members_[member].has_failed = true;
-  if (!may_fail_) findings_.report(Invariant::kLiveness, name(member) + ": " + why);
+  const bool is_excused = may_fail_ || is_hostile(member) || (hostile_ && is_named(member, why));
+  if (!is_excused) findings_.report(Invariant::kLiveness, name(member) + ": " + why);
   if (member == plan_.group.leader) was_struck_ = true;
 }
 
 void ReductionLedger::on_gave_up(std::size_t member, const std::string& why) {
-  if (!was_struck_) {
+  if (!was_struck_ && !is_hostile(member)) {
     findings_.report(Invariant::kLiveness, name(member) + " gave its group up: " + why);
   }
   on_failed(member, why);
 }
 
+// The leader's reason names a hostile member. The others learn only that the group has ended.
+bool ReductionLedger::is_named(std::size_t member, const std::string& why) const {
+  const std::size_t leader = plan_.group.leader;
+  if (member != leader || is_hostile(leader)) return true;
+  const std::size_t at = why.find(hostile_->address);
+  const std::size_t end = at + hostile_->address.size();
+  return at != why.npos && (end == why.size() || std::isdigit(why[end]) == 0);
+}
+
 bool ReductionLedger::is_done(const Member& member) const {
-  return member.is_dead || member.has_failed || (was_struck_ && !member.is_active) ||
+  return member.is_dead || is_hostile(static_cast<std::size_t>(&member - members_.data())) ||
+         member.has_failed || (was_struck_ && !member.is_active) ||
          member.ended == plan_.operations.size();
 }
 

@@ -2,7 +2,10 @@
 // reports each error that no incident excuses.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric-sim/checked/findings.h"
@@ -42,7 +45,18 @@ class ReductionLedger {
     may_fail_ = true;
   }
 
-  bool may_fail() const { return may_fail_; }
+  // This member is hostile from now on. The group may end, or wait for it, and the leader's reason
+  // must name it. No check is of its own results. Other members get right results; if it spoils
+  // them, they have all bits that others contributed, and are the same at all members.
+  struct Hostile {
+    std::size_t member;
+    std::string address;
+    bool spoils;
+  };
+  void on_hostile(Hostile hostile) { hostile_ = std::move(hostile); }
+  const std::optional<Hostile>& hostile() const { return hostile_; }
+
+  bool may_fail() const { return may_fail_ || hostile_; }
   bool is_dead(std::size_t member) const { return members_[member].is_dead; }
   std::size_t begun(std::size_t member) const { return members_[member].begun; }
   std::size_t ended(std::size_t member) const { return members_[member].ended; }
@@ -59,13 +73,19 @@ class ReductionLedger {
     bool is_active = false, is_dead = false, has_failed = false;
   };
   std::uint8_t result(std::size_t operation, std::uint64_t at) const;
+  bool is_hostile(std::size_t member) const { return hostile_ && hostile_->member == member; }
+  bool is_right(std::size_t operation, std::uint64_t at, std::uint8_t byte);
   std::string name(std::size_t member) const;
+  bool is_named(std::size_t member, const std::string& why) const;
   bool is_done(const Member& member) const;
 
   const ReductionPlan plan_;
   Findings& findings_;
   std::vector<Member> members_;
   bool may_fail_ = false, was_struck_ = false;
+  std::optional<Hostile> hostile_;
+  // By operation: the bytes of its result, as the first member got them; none: unknown.
+  std::vector<std::vector<std::optional<std::uint8_t>>> spoilt_;
 };
 
 }  // namespace cepheus::sim

@@ -112,6 +112,38 @@ TEST_F(ReductionLedgerTest, FindsAMemberThatGivesUpAfterTheDeathOfAnother) {
   EXPECT_EQ(found(), Invariant::kLiveness);
 }
 
+TEST_F(ReductionLedgerTest, ExcusesAddedBitsOfAHostileMemberAlone) {
+  ledger_.on_hostile({1, "10.0.0.2", true});
+  contribute(0, 2);
+  auto bytes = result(0, 8);
+  bytes[1] = 0xFF;  // of the hostile member
+  ledger_.on_part(0, 0, 0, bytes);
+  ASSERT_FALSE(findings_.first());
+  bytes = result(8, 4);
+  bytes[0] = 0;  // of member 0
+  ledger_.on_part(0, 0, 8, bytes);
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(ReductionLedgerTest, FindsOtherBytesBesideAHostileMemberThatAddsNone) {
+  ledger_.on_hostile({1, "10.0.0.2", false});
+  contribute(0, 2);
+  auto bytes = result(0, 8);
+  bytes[1] = 0xFF;
+  ledger_.on_part(0, 0, 0, bytes);
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(ReductionLedgerTest, FindsAnEndThatDoesNotNameTheHostileMember) {
+  ledger_.on_hostile({1, "10.0.0.2", false});
+  ledger_.on_failed(1, "retries exceeded");
+  EXPECT_FALSE(findings_.first()) << "of its own fault";
+  ledger_.on_failed(0, "10.0.0.2 has failed");
+  EXPECT_FALSE(findings_.first());
+  ledger_.on_failed(0, "10.0.0.1 has failed");
+  EXPECT_EQ(found(), Invariant::kLiveness);
+}
+
 TEST_F(ReductionLedgerTest, FindsAnOperationThatNeverEnds) {
   ledger_.on_death(1);
   EXPECT_FALSE(ledger_.is_done());

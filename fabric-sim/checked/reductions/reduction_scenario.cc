@@ -12,6 +12,7 @@ ReductionScenario::ReductionScenario(const ScenarioPlan& scenario, std::ostream*
   for (const GroupPlan& group : plan().groups) {
     groups_.push_back(std::make_unique<Group>(make_reduction_plan(group, plan()), findings()));
     groups_.back()->add_members(simulator(), network(), plan());
+    add_hostile_members(*groups_.back());
     add(*groups_.back());
     lead_later();
   }
@@ -23,7 +24,39 @@ void ReductionScenario::run_operations() {
   const Instant end = faults_end + (may_lose_members() ? 3 : 1) * plan().recovery;
   begin_operations();
   if (run_until_done(plan().late_packets_meet_tombstone ? last_start() : faults_end, end)) return;
-  for (const auto& group : groups_) group->ledger.check_done();
+  for (const auto& group : groups_) {
+    if (!waits_for_hostile(*group)) group->ledger.check_done();
+  }
+}
+
+void ReductionScenario::add_hostile_members(Group& group) {
+  for (const IncidentPlan& incident : plan().incidents) {
+    if (incident.kind != IncidentKind::kHostileMember || incident.group != group.plan().id)
+      continue;
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      if (group.plan().members[i].host != incident.host) continue;
+      hostile_.push_back(std::make_unique<HostileMember>(simulator(), network(), plan(), incident,
+                                                         group.ledger, i));
+    }
+  }
+}
+
+// A hostile member that answers, and does not contribute, is late for ever. Switches name no other
+// host. If it is alone at its switch, its neighbours name their trunks to it.
+bool ReductionScenario::waits_for_hostile(const Group& group) const {
+  if (!group.ledger.hostile()) return false;
+  const std::size_t member = group.ledger.hostile()->member;
+  const wire::Ipv4 hostile = plan().topology.hosts[group.plan().members[member].host].address;
+  bool waits = false;
+  for (const auto& node : network().switches()) {
+    const auto view = node->engine().group(group.plan().id);
+    for (const fabric::PathView& path : view ? view->paths : std::vector<fabric::PathView>()) {
+      if (!path.late) continue;
+      if (path.is_host && path.host != hostile) return false;
+      waits = true;
+    }
+  }
+  return waits;
 }
 
 bool ReductionScenario::all_done() const {
@@ -61,11 +94,12 @@ bool ReductionScenario::skip(const Group& group, std::uint64_t units) {
   return true;
 }
 
-// A member dies, a switch restarts, or a trunk is cut.
+// A member dies or is hostile, a switch restarts, or a trunk is cut.
 bool ReductionScenario::may_lose_members() const {
   const auto is_loss = [](const IncidentPlan& incident) {
     return incident.kind == IncidentKind::kDeath || incident.kind == IncidentKind::kHostRestart ||
-           incident.kind == IncidentKind::kSwitchRestart;
+           incident.kind == IncidentKind::kSwitchRestart ||
+           incident.kind == IncidentKind::kHostileMember;
   };
   return !plan().cut.trunks.empty() || std::ranges::any_of(plan().incidents, is_loss);
 }

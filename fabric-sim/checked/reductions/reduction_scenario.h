@@ -1,6 +1,7 @@
 // A run of groups that reduce: each group of the plan is a reduction group of the same members.
 #pragma once
 
+#include "fabric-sim/checked/reductions/hostile_member.h"
 #include "fabric-sim/checked/reductions/reduction_program.h"
 #include "fabric-sim/checked/scenario.h"
 
@@ -31,8 +32,11 @@ class ReductionScenario final : public Scenario {
   void begin_operations();
   bool skip(const Group& group, std::uint64_t units);
   bool may_lose_members() const;
+  void add_hostile_members(Group& group);
+  bool waits_for_hostile(const Group& group) const;
 
   std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<std::unique_ptr<HostileMember>> hostile_;
 };
 
 }  // namespace cepheus::sim
