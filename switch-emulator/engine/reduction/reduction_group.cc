@@ -23,8 +23,6 @@ using wire::NakCode;
 // Of a contribution that comes before its slot is free: only a member that ignores its credit sends
 // one (0.64 ms).
 constexpr std::uint8_t kBusyTimer = 12;
-// A leader that missed the reason gets it again.
-constexpr Duration kBetweenFailures = std::chrono::seconds(1);
 
 std::uint16_t length_of(const GroupPacket& packet) {  // without the pad
   return static_cast<std::uint16_t>(packet.frame.payload_len - packet.headers.bth.pad_count);
@@ -358,7 +356,7 @@ void ReductionGroup::fail(const Failure& why) {
 
 std::optional<Behaviour::Failure> ReductionGroup::take_failure(Instant now) {
   if (!failure_ || now < failure_again_) return std::nullopt;
-  failure_again_ = now + kBetweenFailures;
+  failure_again_ = now + probe_wait_;  // a leader that missed the reason gets it again
   return failure_;
 }
 
