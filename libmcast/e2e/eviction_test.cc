@@ -34,9 +34,9 @@ json with(const char* what, std::uint64_t seed, std::size_t size) {
 void begin(const Fabric& fabric, Team& team, int root, std::size_t size) {
   for (int i = 0; i < team.size(); ++i) {
     if (i == root) continue;
-    EXPECT_EQ(team[i].send_request(with("post", 1, size))["status"], MCAST_INPROGRESS);
+    team.expect(i, with("post", 1, size), MCAST_INPROGRESS);
   }
-  EXPECT_EQ(team[root].send_request(with("start_send", 1, size))["status"], MCAST_INPROGRESS);
+  team.expect(root, with("start_send", 1, size), MCAST_INPROGRESS);
   for (int i = 0; i < team.size(); ++i) {
     if (i != root) team[i].send(with("expect", 1, size));
   }
@@ -87,17 +87,15 @@ TEST(LostMember, ThatIsDisconnectedIsEvictedBeforeTheOthersGiveUp) {
   Team team(fabric, 4, open);
   team.form(kBulk);
   fabric.send_request({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
-  for (const int i : {0, 3})
-    EXPECT_EQ(team[i].send_request(with("post", 1, 1000))["status"], MCAST_INPROGRESS);
-  EXPECT_EQ(team[1].send_request(with("start_send", 1, 1000))["status"], MCAST_INPROGRESS);
-  EXPECT_EQ(team[1].send_request(with("await_send", 1, 1000))["status"], MCAST_OK);
+  for (const int i : {0, 3}) team.expect(i, with("post", 1, 1000), MCAST_INPROGRESS);
+  team.expect(1, with("start_send", 1, 1000), MCAST_INPROGRESS);
+  team.expect(1, with("await_send", 1, 1000), MCAST_OK);
   for (const int i : {0, 3}) EXPECT_TRUE(team[i].send_request(with("expect", 1, 1000))["match"]);
   for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
 }
 
 TEST(LostMember, LeavesAGroupThatGoesOnWithOtherRoots) {
-  const Fabric fabric = Fabric::of(4);
-  Team team(fabric, 4, kOpen);
+  Team team(4, kOpen);
   team.form(kEager);
   team.broadcast("e", false, 2, {1, 1000, 1});
   team[3].kill();
@@ -107,7 +105,7 @@ TEST(LostMember, LeavesAGroupThatGoesOnWithOtherRoots) {
       json send = message, expect = message;
       send["do"] = "start_send";
       expect["do"] = "expect";
-      EXPECT_EQ(team[root].send_request(send)["status"], MCAST_OK);
+      team.expect(root, send, MCAST_OK);
       EXPECT_EQ(team[root].send_request({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
       for (const int i : {0, 1, 2}) {
         if (i == root) continue;

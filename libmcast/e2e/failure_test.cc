@@ -44,8 +44,7 @@ TEST(GroupFailure, WithoutAFabricThereIsNoDevice) {
 }
 
 TEST(GroupFailure, RefusesBadCallsWithAReason) {
-  const Fabric fabric = Fabric::of(2);
-  Team team(fabric, 2);
+  Team team(2);
   const json names = team.create(kEager);
   const auto send_request = [&](const json& command) {
     const json reply = team[0].send_request(command);
@@ -71,20 +70,16 @@ TEST(GroupFailure, RefusesBadCallsWithAReason) {
 }
 
 TEST(GroupFailure, AMessageLongerThanABufferFailsTheGroupWithAReason) {
-  const Fabric fabric = Fabric::of(3);
-  Team team(fabric, 3);
+  Team team(3);
   team.form(kBulk);
   team[1].send_request({{"do", "post"}, {"group", "b"}, {"size", 100'000}});
   team[2].send_request({{"do", "post"}, {"group", "b"}, {"size", 50'000}});
   team[0].send_request({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 100'000}});
-  EXPECT_EQ(team[0].send_request({{"do", "await_send"}, {"group", "b"}})["status"],
-            MCAST_ERR_FABRIC);
-  const json sender = team[0].send_request({{"do", "await_failure"}, {"group", "b"}});
-  EXPECT_EQ(sender["status"], MCAST_ERR_FABRIC);
+  team.expect(0, {{"do", "await_send"}, {"group", "b"}}, MCAST_ERR_FABRIC);
+  const json sender = team.expect(0, {{"do", "await_failure"}, {"group", "b"}}, MCAST_ERR_FABRIC);
   EXPECT_THAT(sender.value("text", ""),
               HasSubstr("a member's buffer was shorter than the message"));
-  const json receiver = team[2].send_request({{"do", "await_failure"}, {"group", "b"}});
-  EXPECT_EQ(receiver["status"], MCAST_ERR_FABRIC);
+  const json receiver = team.expect(2, {{"do", "await_failure"}, {"group", "b"}}, MCAST_ERR_FABRIC);
   // Its own reason, unless it lost its core after it had looked at its completions.
   EXPECT_THAT(receiver.value("text", ""),
               ::testing::AnyOf(HasSubstr("longer than the buffer posted"),
@@ -116,15 +111,13 @@ TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsDisconnectedAndKeepsWhatItMayL
   team.broadcast("e", false, 0, {5, 100, 1});
   disconnect(fabric, "h2", "down");
   for (int i = 0; i < 3; ++i) {
-    const json sent = team[0].send_request(
-        {{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}});
-    EXPECT_EQ(sent["status"], MCAST_OK);
+    team.expect(0, {{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}},
+                MCAST_OK);
   }
-  const json failure = team[0].send_request({{"do", "await_failure"}, {"group", "e"}});
-  EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
+  const json failure = team.expect(0, {{"do", "await_failure"}, {"group", "e"}}, MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("no send completed for 3000 ms"));
   EXPECT_EQ(team[0].send_request({{"do", "query"}, {"group", "e"}})["cause"], MCAST_CAUSE_WATCHDOG);
-  EXPECT_EQ(team[0].send_request({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
+  team.expect(0, {{"do", "await_drained"}, {"group", "e"}}, MCAST_OK);
   const json kept = team[0].send_request(
       {{"do", "unacknowledged"}, {"group", "e"}, {"seed", 10}, {"size", 1000}});
   EXPECT_EQ(kept["count"], 3);
@@ -139,11 +132,10 @@ TEST(GroupFailure, OfTheLeaderIsReportedToHealthyReceivers) {
   for (const int i : {1, 3}) team[i].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
   disconnect(fabric, "h2", "both");
   team[0].send_request({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
-  EXPECT_EQ(team[0].send_request({{"do", "await_failure"}, {"group", "b"}})["status"],
-            MCAST_ERR_FABRIC);
+  team.expect(0, {{"do", "await_failure"}, {"group", "b"}}, MCAST_ERR_FABRIC);
   for (const int i : {1, 3}) {
-    const json failure = team[i].send_request({{"do", "await_failure"}, {"group", "b"}});
-    EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
+    const json failure =
+        team.expect(i, {{"do", "await_failure"}, {"group", "b"}}, MCAST_ERR_FABRIC);
     EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 ended the group"));
     EXPECT_EQ(team[i].send_request({{"do", "query"}, {"group", "b"}})["cause"], MCAST_CAUSE_LEADER);
   }
@@ -156,12 +148,11 @@ TEST(GroupFailure, OfAnyMemberReachesAll) {
   team.form(kBulk, 1);
   for (const int i : {0, 1, 3})
     team[i].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  EXPECT_EQ(team[2].send_request({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
+  team.expect(2, {{"do", "stop"}, {"group", "b"}}, MCAST_OK);
   const json leader = team[1].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_THAT(leader.value("text", ""), HasSubstr("10.0.0.3"));
   for (const int i : {0, 3}) {
-    const json failure = team[i].send_request({{"do", "await_failure"}, {"group", "b"}});
-    EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
+    team.expect(i, {{"do", "await_failure"}, {"group", "b"}}, MCAST_ERR_FABRIC);
   }
   expect_no_groups(fabric);
 }
@@ -172,22 +163,20 @@ TEST(GroupFailure, OfAReceiverThatNothingReachesIsFoundByItself) {
   team.form(kBulk);
   for (const int i : {1, 2}) team[i].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
   disconnect(fabric, "h2", "both");
-  const json failure = team[2].send_request({{"do", "await_failure"}, {"group", "b"}});
-  EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
+  const json failure = team.expect(2, {{"do", "await_failure"}, {"group", "b"}}, MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 has not answered"));
   EXPECT_EQ(team[1].send_request({{"do", "query"}, {"group", "b"}})["state"], MCAST_GROUP_ACTIVE);
 }
 
 TEST(GroupFailure, AStoppedMemberHandsOverWhatHadArrived) {
-  const Fabric fabric = Fabric::of(2);
-  Team team(fabric, 2);
+  Team team(2);
   team.form(kEager);
   for (int i = 0; i < 5; ++i) {
     team[0].send_request({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", 500}});
   }
   EXPECT_EQ(team[0].send_request({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
-  EXPECT_EQ(team[1].send_request({{"do", "stop"}, {"group", "e"}})["status"], MCAST_OK);
-  EXPECT_EQ(team[1].send_request({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
+  team.expect(1, {{"do", "stop"}, {"group", "e"}}, MCAST_OK);
+  team.expect(1, {{"do", "await_drained"}, {"group", "e"}}, MCAST_OK);
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(team[1].send_request(
                   {{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", 500}})["match"],

@@ -63,8 +63,7 @@ void gather(Team& team, const Rounds& rounds) {
 Fabric lossy_switches() { return Fabric::of_two_switches("", "[link]\nloss = 0.005\n"); }
 
 TEST(Reduction, BringsAllBlocksToAllMembers) {
-  const Fabric fabric = Fabric::of(kHosts);
-  Team team(fabric, kHosts);
+  Team team(kHosts);
   team.form(kReduction, 1);
   gather(team, {0, 50});
   gather(team, {8, 200});
@@ -143,8 +142,7 @@ TEST(Reduction, EndsForAllIfAMemberDies) {
 }
 
 TEST(Reduction, EndsForAllIfAMemberLeaves) {
-  const Fabric fabric = Fabric::of(3);
-  Team team(fabric, 3);
+  Team team(3);
   team.form(kReduction, 1);
   team[2].send_request({{"do", "destroy"}, {"group", "r"}});
   start(team, {8, 1}, {0, 1});
@@ -153,8 +151,7 @@ TEST(Reduction, EndsForAllIfAMemberLeaves) {
 }
 
 TEST(Reduction, EndsForAllIfAMemberIsStopped) {
-  const Fabric fabric = Fabric::of(3);
-  Team team(fabric, 3);
+  Team team(3);
   team.form(kReduction);
   start(team, {8, 1}, {0, 1});
   team[2].send_request({{"do", "stop"}, {"group", "r"}});
@@ -162,8 +159,7 @@ TEST(Reduction, EndsForAllIfAMemberIsStopped) {
 }
 
 TEST(Reduction, EndsForAllIfMembersReduceDifferentThings) {
-  const Fabric fabric = Fabric::of(3);
-  Team team(fabric, 3);
+  Team team(3);
   team.form(kReduction);
   start(team, {8, 1}, {0, 1});
   start(team, {16, 1}, {2});

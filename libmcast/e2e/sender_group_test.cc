@@ -36,16 +36,11 @@ void form(Team& team, std::size_t size = kSize, unsigned qpn = 0xE00001) {
   const json names = team.create(group);
   json regions = json::array();
   for (int i = 0; i < team.size(); ++i) {
-    EXPECT_EQ(team[i].send_request(publish(size)).value("status", -100), MCAST_OK);
-    const json published = team[i].send_request(command("regions"));
-    EXPECT_EQ(published.value("status", -100), MCAST_OK) << published;
+    team.expect(i, publish(size), MCAST_OK);
+    const json published = team.expect(i, command("regions"), MCAST_OK);
     for (const json& each : published.value("regions", json::array())) regions.push_back(each);
   }
-  const json led = team.lead(0, "b", names, regions);
-  EXPECT_EQ(led.value("status", -100), MCAST_OK) << led;
-  for (const json& reply : team.await_outcome("b")) {
-    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
-  }
+  team.register_group("b", names, 0, regions);
 }
 
 // Messages and WRITEs, with and without immediate, all from the one sender.
@@ -65,8 +60,7 @@ void send_and_write(Team& team, int rounds) {
 }
 
 TEST(SenderGroup, ReachesItsReceiversAndTheirRegions) {
-  const Fabric fabric = Fabric::of(4);
-  Team team(fabric, 4);
+  Team team(4);
   form(team);
   send_and_write(team, 20);
   for (int i = 0; i < team.size(); ++i) {
@@ -108,17 +102,15 @@ TEST(SenderGroup, IsRefusedWhereSwitchesServeNone) {
   Team team(fabric, 4);
   const json names = team.create(kSenderGroup);
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json outcome = team[0].send_request({{"do", "await_outcome"}, {"group", "b"}});
-  EXPECT_EQ(outcome.value("status", -100), MCAST_ERR_REJECTED) << outcome;
+  const json outcome =
+      team.expect(0, {{"do", "await_outcome"}, {"group", "b"}}, MCAST_ERR_REJECTED);
   EXPECT_THAT(outcome.value("text", ""), HasSubstr("the switches serve no sender groups"));
 }
 
 TEST(SenderGroup, SendsOfReceiversAreRefused) {
-  const Fabric fabric = Fabric::of(3);
-  Team team(fabric, 3);
+  Team team(3);
   form(team);
-  const json reply = team[1].send_request(write(1, 0, 100));
-  EXPECT_EQ(reply.value("status", -100), MCAST_ERR_INVALID) << reply;
+  const json reply = team.expect(1, write(1, 0, 100), MCAST_ERR_INVALID);
   EXPECT_THAT(reply.value("text", ""), HasSubstr("only the member that leads"));
 }
 
@@ -126,12 +118,7 @@ TEST(SenderGroup, AWriteBeyondARegionIsRefused) {
   const Fabric fabric = Fabric::of_text(leaf_spine("everywhere", 2));
   Team team(fabric, 4);
   form(team);
-  ASSERT_EQ(team[0].send_request(write(1, kSize - 10, 20)).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
-  for (int i = 1; i < team.size(); ++i) {
-    const json ended = team[i].send_request(command("await_failure"));
-    EXPECT_EQ(ended.value("status", -100), MCAST_ERR_FABRIC) << ended;
-  }
+  expect_failed_write(team, write(1, kSize - 10, 20));
   expect_regions(team, std::vector<std::vector<json>>(4));
 }
 
@@ -144,13 +131,10 @@ TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {
   Team team(fabric, 4);
   form(team);
   team[lost].kill();
-  ASSERT_EQ(team[0].send_request(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
-  const json ended = team[0].send_request(command("await_send"));
-  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
+  write_from(team, 0, write(5, 0, kSize), false);
   EXPECT_EQ(team[0].send_request({{"do", "query"}, {"group", "b"}})["members"], 3);
   // And again, by the remaining members.
-  ASSERT_EQ(team[0].send_request(write(6, 100, 1000)).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_OK);
+  write_from(team, 0, write(6, 100, 1000), false);
   json holds = command("holds");
   holds["writes"] = {write(5, 0, kSize), write(6, 100, 1000)};
   for (int i = 1; i < team.size(); ++i) {
@@ -167,9 +151,7 @@ TEST(SenderGroup, EvictsAReceiverThatIsDisconnected) {
   Team team(fabric, 4);
   form(team);
   fabric.send_request({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
-  ASSERT_EQ(team[0].send_request(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
-  const json ended = team[0].send_request(command("await_send"));
-  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
+  write_from(team, 0, write(5, 0, kSize), false);
   const json alone = team[2].send_request(command("await_failure"));
   EXPECT_THAT(alone.value("text", ""), HasSubstr("the sender 10.0.0.1 has been silent for"));
 }
@@ -186,15 +168,13 @@ TEST(SenderGroup, ReceiversAreNotifiedThatTheirSenderIsGone) {
 }
 
 TEST(SenderGroup, EndsForAllWhenItsSenderDestroysIt) {
-  const Fabric fabric = Fabric::of(3);
-  Team team(fabric, 3);
+  Team team(3);
   for (int i = 0; i < 3; ++i) {       // state of an earlier one does not disturb a later one
     form(team, kSize, 0xE00001 + i);  // the last one's removal may not have ended
     send_and_write(team, 2);
     team[0].send_request(command("destroy"));
     for (int m = 1; m < team.size(); ++m) {
-      EXPECT_EQ(team[m].send_request(command("await_failure")).value("status", -100),
-                MCAST_ERR_CANCELED);
+      team.expect(m, command("await_failure"), MCAST_ERR_CANCELED);
       team[m].send_request(command("destroy"));
     }
   }

@@ -24,14 +24,17 @@ class Team {
  public:
   // Starts a process per host and opens its context. Registration has more time than by default: on
   // a busy machine members may not be scheduled for a second.
-  Team(const Fabric& fabric, int count,
-       const json& open = {{"do", "open"}, {"timeout_ms", 20'000}}) {
+  Team(const Fabric& fabric, int count, const json& open = kUsual) {
     members_.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) members_.emplace_back(fabric.socket(), i);
     for (const json& reply : request_all(open)) {
       if (reply.value("status", -100) != MCAST_OK) throw std::runtime_error(reply.dump());
     }
   }
+
+  // On a fabric of its own, with as many hosts at one switch.
+  explicit Team(int count, const json& open = kUsual)
+      : Team(std::unique_ptr<Fabric>(new Fabric(Fabric::of(count))), count, open) {}
 
   Member& operator[](int i) { return members_.at(static_cast<std::size_t>(i)); }
   int size() const { return static_cast<int>(members_.size()); }
@@ -44,6 +47,20 @@ class Team {
     return replies;
   }
 
+  // A member's answer, which must have this status.
+  json expect(int member, const json& command, mcast_status_t status) {
+    const json reply = (*this)[member].send_request(command);
+    EXPECT_EQ(reply.value("status", -100), status) << "member " << member << ": " << reply;
+    return reply;
+  }
+  // The same of all members from `first` on, at once.
+  void expect_all(const json& command, mcast_status_t status, int first = 0) {
+    for (int i = first; i < size(); ++i) (*this)[i].send(command);
+    for (int i = first; i < size(); ++i) {
+      const json reply = (*this)[i].receive();
+      EXPECT_EQ(reply.value("status", -100), status) << "member " << i << ": " << reply;
+    }
+  }
   // Every member creates the group; their names, as the leader wants them.
   json create(const json& group) {
     json command = group;
@@ -68,9 +85,13 @@ class Team {
   // Creates and registers a group that must become active.
   void form(const json& group, int leader = 0) {
     const std::string name = group.at("group");
-    const json names = create(group);
-    EXPECT_EQ(lead(leader, name, names).value("status", -100), MCAST_OK);
-    for (const json& reply : await_outcome(name))
+    register_group(name, create(group), leader);
+  }
+  void register_group(const std::string& group, const json& names, int leader = 0,
+                      const json& regions = json::array()) {
+    const json led = lead(leader, group, names, regions);
+    EXPECT_EQ(led.value("status", -100), MCAST_OK) << led;
+    for (const json& reply : await_outcome(group))
       EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
   void destroy(const std::string& group) { request_all({{"do", "destroy"}, {"group", group}}); }
@@ -86,15 +107,12 @@ class Team {
     };
     if (is_bulk) {
       for (int i = 0; i < size(); ++i) {
-        if (i == root) continue;
-        const json posted = (*this)[i].send_request(with("post"));
-        EXPECT_EQ(posted.value("status", -100), MCAST_INPROGRESS) << posted;
+        if (i != root) expect(i, with("post"), MCAST_INPROGRESS);
       }
     }
     json send = with("start_send");
     send["register"] = registered;
-    const json started = (*this)[root].send_request(send);
-    EXPECT_EQ(started.value("status", -100), is_bulk ? MCAST_INPROGRESS : MCAST_OK) << started;
+    expect(root, send, is_bulk ? MCAST_INPROGRESS : MCAST_OK);
     for (int i = 0; i < size(); ++i) {
       (*this)[i].send(i == root ? with("await_send") : with("expect"));
     }
@@ -110,6 +128,13 @@ class Team {
   }
 
  private:
+  static inline const json kUsual = {{"do", "open"}, {"timeout_ms", 20'000}};
+
+  Team(std::unique_ptr<Fabric> fabric, int count, const json& open) : Team(*fabric, count, open) {
+    own_fabric_ = std::move(fabric);
+  }
+
+  std::unique_ptr<Fabric> own_fabric_;  // outlives the members
   std::vector<Member> members_;
 };
 

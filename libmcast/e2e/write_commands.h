@@ -33,10 +33,10 @@ inline void write_from(Team& team, int root, json what, bool with_immediate) {
       if (i == root) continue;
       json post = command("post");
       post["size"] = 0;
-      EXPECT_EQ(team[i].send_request(post).value("status", -100), MCAST_INPROGRESS);
+      team.expect(i, post, MCAST_INPROGRESS);
     }
   }
-  EXPECT_EQ(team[root].send_request(what).value("status", -100), MCAST_INPROGRESS);
+  team.expect(root, what, MCAST_INPROGRESS);
   for (int i = 0; with_immediate && i < team.size(); ++i) {
     if (i == root) continue;
     json expect = command("expect");
@@ -45,8 +45,14 @@ inline void write_from(Team& team, int root, json what, bool with_immediate) {
     const json reply = team[i].send_request(expect);
     EXPECT_EQ(reply.value("length", std::size_t{0}), what.at("size")) << reply;
   }
-  const json ended = team[root].send_request(command("await_send"));
-  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
+  team.expect(root, command("await_send"), MCAST_OK);
+}
+
+// A WRITE that fails: for the writer, member 0, and for all others.
+inline void expect_failed_write(Team& team, const json& what) {
+  team.expect(0, what, MCAST_INPROGRESS);
+  team.expect(0, command("await_send"), MCAST_ERR_FABRIC);
+  team.expect_all(command("await_failure"), MCAST_ERR_FABRIC, 1);
 }
 
 inline void expect_regions(Team& team, const std::vector<std::vector<json>>& written) {

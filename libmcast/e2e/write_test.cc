@@ -15,31 +15,36 @@ using testing::HasSubstr;
 void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBulk) {
   const json names = team.create(lane);
   for (int i = 0; i < team.size(); ++i) {
-    const json reply = team[i].send_request(publish(i == 2 ? of_member_2 : size));
-    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+    team.expect(i, publish(i == 2 ? of_member_2 : size), MCAST_OK);
   }
-  EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  for (const json& reply : team.await_outcome("b")) {
-    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
-  }
+  team.register_group("b", names);
 }
 
-// WRITEs of rotating roots to changing places, some with immediate, between messages.
-void write_and_send(Team& team, int rounds) {
+// WRITEs of rotating roots to changing places, some with immediate, between messages. `make_write`
+// makes the command from root, seed, offset and size.
+template <typename MakeWrite>
+void write_and_send(Team& team, int rounds, bool with_immediate_always, MakeWrite make_write) {
   std::vector<std::vector<json>> written(static_cast<std::size_t>(team.size()));
   for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
     const int root = i % team.size();
     const std::size_t size = i % 5 == 0 ? kSize : 1 + static_cast<std::size_t>(i) * 997 % 20'000;
     const std::size_t offset = i % 3 == 0 ? kSize - size : 0;
-    const json what = write(static_cast<std::uint64_t>(i), offset, size);
+    const json what = make_write(root, static_cast<std::uint64_t>(i), offset, size);
     // Untold ones are followed by a message: the next root has to know.
-    write_from(team, root, what, i % 2 == 0);
+    write_from(team, root, what, with_immediate_always || i % 2 == 0);
     for (int m = 0; m < team.size(); ++m) {
       if (m != root) written[static_cast<std::size_t>(m)].push_back(what);
     }
     if (i % 2 != 0) team.broadcast("b", true, root, {static_cast<std::uint64_t>(i), 100, 0});
   }
   expect_regions(team, written);
+}
+
+void write_and_send(Team& team, int rounds) {
+  write_and_send(team, rounds, false,
+                 [](int, std::uint64_t seed, std::size_t offset, std::size_t size) {
+                   return write(seed, offset, size);
+                 });
 }
 
 TEST(MulticastWrite, ReachesEveryMembersRegionFromEveryRoot) {
@@ -88,16 +93,15 @@ json announced_lane() {
   return lane;
 }
 
-// Each member's memory, `size` bytes of which others may write to, member 2's perhaps fewer.
-json open_memory(Team& team, std::size_t of_member_2) {
+// Each member's memory, kSize bytes of which are registered for others' WRITEs, member 2's perhaps
+// fewer.
+json open_memory(Team& team, std::size_t of_member_2 = kSize) {
   json targets = json::array();
   for (int i = 0; i < team.size(); ++i) {
     json open = command("open_memory");
     open["memory"] = kSize;
-    open["size"] = i == 2 ? of_member_2 : kSize;
-    const json reply = team[i].send_request(open);
-    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
-    targets.push_back(reply.value("target", json()));
+    open["size"] = open["registered"] = i == 2 ? of_member_2 : kSize;
+    targets.push_back(team.expect(i, open, MCAST_OK).value("target", json()));
   }
   return targets;
 }
@@ -112,20 +116,11 @@ json write_to(const json& targets, int root, std::uint64_t seed, std::size_t off
 
 void announce_and_write(Team& team, int rounds) {
   team.form(announced_lane());
-  const json targets = open_memory(team, kSize);
-  std::vector<std::vector<json>> written(static_cast<std::size_t>(team.size()));
-  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
-    const int root = i % team.size();
-    const std::size_t size = i % 5 == 0 ? kSize : 1 + static_cast<std::size_t>(i) * 997 % 20'000;
-    const json what =
-        write_to(targets, root, static_cast<std::uint64_t>(i), i % 3 == 0 ? kSize - size : 0, size);
-    write_from(team, root, what, true);
-    for (int m = 0; m < team.size(); ++m) {
-      if (m != root) written[static_cast<std::size_t>(m)].push_back(what);
-    }
-    if (i % 2 != 0) team.broadcast("b", true, root, {static_cast<std::uint64_t>(i), 100, 0});
-  }
-  expect_regions(team, written);
+  const json targets = open_memory(team);
+  write_and_send(team, rounds, true,
+                 [&](int root, std::uint64_t seed, std::size_t offset, std::size_t size) {
+                   return write_to(targets, root, seed, offset, size);
+                 });
 }
 
 TEST(AnnouncedWrite, ReachesEveryMembersRegionFromEveryRoot) {
@@ -145,14 +140,9 @@ TEST(AnnouncedWrite, ReachesMembersOverLinksThatLosePackets) {
 // The writer leads the group, and has the member's name in its error.
 void expect_refusal(const Fabric& fabric, Team& team, const json& what,
                     const std::vector<std::vector<json>>& written) {
-  EXPECT_EQ(team[0].send_request(what).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  expect_failed_write(team, what);
   const json query = team[0].send_request(command("query"));
   EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
-  for (int i = 1; i < team.size(); ++i) {
-    const json reply = team[i].send_request(command("await_failure"));
-    EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
-  }
   expect_regions(team, written);
   std::uint64_t refused = 0;
   const json status = fabric.status();
@@ -171,15 +161,19 @@ TEST(MulticastWrite, BeyondOneMembersRegionIsWrittenNowhereAndTheMemberIsNamed) 
   expect_refusal(fabric, team, write(2, kSize - 20'000, 20'000), {{}, {good}, {good}, {good}});
 }
 
-// `bad` is an invalid target at member 2. Only its NIC can find that out: switches trust the
-// writer's list. The sender's own completion names no member, the leader's reason is the group's.
-void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
-  EXPECT_EQ(team[0].send_request(bad).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
-  for (int i = 1; i < team.size(); ++i) {
-    const json reply = team[i].send_request(command("await_failure"));
-    EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
-  }
+// Only the member's NIC can find that out: switches trust the writer's list. The sender's own
+// completion names no member, the leader's reason is the group's. The memory continues behind the
+// registered part, up to the guard page.
+TEST(AnnouncedWrite, BeyondTheRegisteredMemoryIsWrittenNowhereForAnyTarget) {
+  constexpr std::size_t kRegistered = 32 * 1024;
+  const Fabric fabric = per_request_fabric();
+  Team team(fabric, kHosts);
+  team.form(announced_lane());
+  json targets = open_memory(team, kRegistered);
+  const json good = write_to(targets, 0, 1, 0, 20'000);
+  write_from(team, 0, good, false);
+  targets[2][3] = targets[1][3];  // as long as the others'
+  expect_failed_write(team, write_to(targets, 0, 2, kRegistered, 20'000));
   // All pages between the guards, to the last byte; the others may have it.
   json holds = command("holds");
   holds["writes"] = json::array({good});
@@ -187,36 +181,12 @@ void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
   EXPECT_TRUE(reply.value("match", false)) << reply;
 }
 
-// The memory continues behind the registered part, up to the guard page.
-TEST(AnnouncedWrite, BeyondTheRegisteredMemoryIsWrittenNowhereForAnyTarget) {
-  constexpr std::size_t kRegistered = 32 * 1024;
-  const Fabric fabric = per_request_fabric();
-  Team team(fabric, kHosts);
-  team.form(announced_lane());
-  json targets = json::array();
-  for (int i = 0; i < team.size(); ++i) {
-    json open = command("open_memory");
-    open["memory"] = kSize;
-    open["size"] = i == 2 ? kRegistered : kSize;
-    open["registered"] = open["size"];
-    const json reply = team[i].send_request(open);
-    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
-    targets.push_back(reply.value("target", json()));
-  }
-  const json good = write_to(targets, 0, 1, 0, 20'000);
-  write_from(team, 0, good, false);
-  targets[2][3] = targets[1][3];  // as long as the others'
-  expect_refusal_by_the_nic(team, good, write_to(targets, 0, 2, kRegistered, 20'000));
-}
-
 TEST(MulticastWrite, GoesToARegionThatWasPublishedInOperation) {
   const Fabric fabric = Fabric::of(kHosts);
   Team team(fabric, kHosts);
   team.form(kBulk);
   team.request_all(publish(kSize));
-  for (const json& reply : team.request_all(command("await_regions"))) {
-    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
-  }
+  team.expect_all(command("await_regions"), MCAST_OK);
   const json what = write(3, 17, 9000);
   write_from(team, 1, what, true);
   expect_regions(team, {{what}, {}, {what}, {what}});
