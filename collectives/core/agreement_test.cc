@@ -77,18 +77,35 @@ TEST(Agreement, GivesUpOnce) {
   EXPECT_EQ(member.retry_at(), 50u);
 }
 
-// The fabric has acknowledged a unit, and the root has returned without a copy.
-TEST(Agreement, AMemberIsNotifiedThatItsUnitIsGone) {
+// A root and a member of a group of two.
+class AgreementOfTwo : public testing::Test {
+ protected:
+  void root_sends() {
+    root.enter(0, 0, 10, out);
+    root.mark_sent();
+  }
+  void root_sends_and_leaves() {
+    root_sends();
+    root.leave(1, out);
+  }
+  void member_waits(std::chrono::milliseconds time) {
+    for (const auto end = now + time; now < end; now += std::chrono::milliseconds(100))
+      member.watch(now, out);
+  }
+
   Actions out;
-  Agreement member(1, 2, 1);
+  Agreement root{0, 2, 1};
+  Agreement member{1, 2, 1};
+  Agreement::Time now{};
+};
+
+// The fabric has acknowledged a unit, and the root has returned without a copy.
+TEST_F(AgreementOfTwo, AMemberIsNotifiedThatItsUnitIsGone) {
   member.enter(0, 0, 10, out);
   member.fail(Cause::kWork, "failed");
   member.drained(false, out);
   EXPECT_EQ(member.path(), Path::kRepair);
-  Agreement root(0, 2, 1);
-  root.enter(0, 0, 10, out);
-  root.mark_sent();
-  root.leave(1, out);
+  root_sends_and_leaves();
   ASSERT_TRUE(out.empty());
   root.gone(1, 0, out);
   ASSERT_EQ(out.size(), 1u);
@@ -105,13 +122,10 @@ TEST(Agreement, AMemberIsNotifiedThatItsUnitIsGone) {
 }
 
 // Data that was acknowledged and lost: no member sees a failure of the group.
-TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
-  Actions out;
-  Agreement root(0, 2, 1), member(1, 2, 1);
-  root.enter(0, 0, 10, out);
-  root.mark_sent();
+TEST_F(AgreementOfTwo, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
+  root_sends();
   member.enter(0, 0, 10, out);
-  const Agreement::Time start{};
+  const Agreement::Time start = now;
   member.watch(start, out);
   member.watch(start + Agreement::kRequest / 2, out);
   EXPECT_TRUE(out.empty());
@@ -129,7 +143,7 @@ TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
   root.leave(1, out);
   for (int i = 1; i <= 2; ++i) {
     EXPECT_FALSE(member.has_failed());
-    const Agreement::Time now = start + Agreement::kRequest + i * Agreement::kRequestAgain;
+    now = start + Agreement::kRequest + i * Agreement::kRequestAgain;
     send_request(now);
     ASSERT_EQ(out.size(), 1u);
     EXPECT_EQ(out[0].kind, Action::Kind::kSendDelivered);
@@ -144,14 +158,9 @@ TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
 
 // A root outside MPI finds several questions in its queue and answers all at once. The member's NIC
 // may still have the data.
-TEST(Agreement, AnswersThatComeTogetherCountOnce) {
-  Actions out;
-  Agreement root(0, 2, 1), member(1, 2, 1);
-  root.enter(0, 0, 10, out);
-  root.mark_sent();
-  root.leave(1, out);
+TEST_F(AgreementOfTwo, AnswersThatComeTogetherCountOnce) {
+  root_sends_and_leaves();
   member.enter(0, 0, 10, out);
-  Agreement::Time now{};
   member.watch(now, out);
   now += Agreement::kRequest;
   member.watch(now, out);
@@ -170,18 +179,12 @@ TEST(Agreement, AnswersThatComeTogetherCountOnce) {
 
 // Questions pile up at a root that computes outside MPI. Once it answers, the member finds out
 // soon.
-TEST(Agreement, AMemberSendsWaitingLessOftenWhileNothingAnswers) {
-  Actions out;
-  Agreement root(0, 2, 1), member(1, 2, 1);
-  root.enter(0, 0, 10, out);
-  root.mark_sent();
-  root.leave(1, out);
+TEST_F(AgreementOfTwo, AMemberSendsWaitingLessOftenWhileNothingAnswers) {
+  root_sends_and_leaves();
   member.enter(0, 0, 10, out);
-  Agreement::Time now{};
   const auto wait = [&](std::chrono::milliseconds time) {
     out.clear();
-    for (const auto end = now + time; now < end; now += std::chrono::milliseconds(100))
-      member.watch(now, out);
+    member_waits(time);
   };
   wait(std::chrono::minutes(1));
   EXPECT_EQ(out.size(), 5u) << "after 4, 6, 10, 18 and 34 seconds";
@@ -200,26 +203,17 @@ TEST(Agreement, AMemberSendsWaitingLessOftenWhileNothingAnswers) {
 }
 
 // The next unit begins anew.
-TEST(Agreement, AMemberSendsWaitingSoonInEachUnit) {
-  Actions out;
-  Agreement member(1, 2, 1);
-  Agreement::Time now{};
+TEST_F(AgreementOfTwo, AMemberSendsWaitingSoonInEachUnit) {
   for (std::uint64_t unit = 0; unit < 3; ++unit) {
     member.enter(unit, 0, 10, out);
-    for (const auto end = now + Agreement::kRequest + Agreement::kRequestAgain; now <= end;
-         now += std::chrono::milliseconds(100))
-      member.watch(now, out);
+    member_waits(Agreement::kRequest + Agreement::kRequestAgain + std::chrono::milliseconds(100));
     member.leave(unit + 1, out);
     EXPECT_EQ(out.size(), 2 * (unit + 1));
   }
 }
 
-TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
-  Actions out;
-  Agreement root(0, 2, 1), member(1, 2, 1);
-  root.enter(0, 0, 10, out);
-  root.mark_sent();
-  root.leave(1, out);
+TEST_F(AgreementOfTwo, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
+  root_sends_and_leaves();
   root.fail(Cause::kDevice, "no port");
   root.drained(false, out);
   member.enter(0, 0, 10, out);
@@ -236,13 +230,8 @@ TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
   EXPECT_TRUE(member.has_failed());
 }
 
-TEST(Agreement, AMemberThatLacksAUnitIsServedOnlyOnceTheRootHasDrained) {
-  Actions out;
-  Agreement root(0, 2, 1);
-  root.enter(0, 0, 10, out);
-  root.mark_sent();
-  root.leave(1, out);
-  Agreement member(1, 2, 1);
+TEST_F(AgreementOfTwo, AMemberThatLacksAUnitIsServedOnlyOnceTheRootHasDrained) {
+  root_sends_and_leaves();
   member.enter(0, 0, 10, out);
   member.fail(Cause::kDevice, "no port");
   member.drained(false, out);
