@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "collectives/core/code.h"
 
@@ -13,8 +14,8 @@ namespace cepheus::coll {
 class Algorithm {
  public:
   virtual ~Algorithm() = default;
-  // Code::kDone, an error, Code::kPending: call again; Code::kNotServed, of a broadcast, on all ranks
-  // alike: the saved function shall serve it.
+  // Code::kDone, an error, Code::kPending: call again; Code::kNotServed, of a blocking call, on all
+  // ranks alike: the saved function shall serve it.
   virtual Code progress() = 0;
   // The time for which the caller may sleep without much delay.
   virtual std::chrono::nanoseconds spare_time() const = 0;
@@ -22,6 +23,19 @@ class Algorithm {
   virtual const std::string& reason() const = 0;  // for the route
   // Its time is the route's. False: it has taken another one meanwhile, as this rank knows.
   virtual bool is_comparable() const { return true; }
+};
+
+// Leaves calls to the saved function.
+class SavedAlgorithm final : public Algorithm {
+ public:
+  void begin(std::string_view why) { reason_ = why; }
+  Code progress() override { return Code::kNotServed; }
+  std::chrono::nanoseconds spare_time() const override { return std::chrono::nanoseconds(0); }
+  Route route() const override { return Route::kSaved; }
+  const std::string& reason() const override { return reason_; }
+
+ private:
+  std::string reason_;
 };
 
 }  // namespace cepheus::coll

@@ -3,7 +3,7 @@
 // reuses the same objects for each call.
 //
 // If multicast does not serve, a blocking broadcast takes the saved function, and a non-blocking
-// one goes down a tree.
+// one goes down a tree. Reductions go by messages, except those that may be saved (collective.h).
 #include "collectives/algorithms.h"
 
 #include <utility>
@@ -67,6 +67,18 @@ Algorithm& Algorithms::begin_other(const ReductionShape& shape, ReductionData& d
     other_reducer_ = std::make_unique<Reducer>(Seats::flat(all_), nullptr);
   other_reducer_->begin(shape, data, why);
   return *other_reducer_;
+}
+
+// The reducer with the session: a failure at one rank ends the call on all ranks, as in the network.
+Algorithm& Algorithms::begin_other_way(const ReductionShape& shape, ReductionData& data,
+                                       bool blocking, std::string_view why) {
+  if (may_be_saved(shape.collective, blocking)) {
+    saved_.begin(why);
+    return saved_;
+  }
+  if (reducer_ == nullptr) return begin_other(shape, data, why);
+  reducer_->begin(shape, data, why, Reducer::Across::kMessages);
+  return *reducer_;
 }
 
 Algorithm& Algorithms::begin(Payload& payload, int root, bool blocking, std::string_view why) {

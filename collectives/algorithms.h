@@ -46,6 +46,10 @@ class Algorithms {
   Algorithm& begin(const ReductionShape& shape, ReductionData& data, std::string_view why);
   // ... without the network.
   Algorithm& begin_other(const ReductionShape& shape, ReductionData& data, std::string_view why);
+  // ... without the network, though that may serve others: all ranks have agreed on it, for the reason
+  // `why`. By the saved function if it may be saved, else by messages.
+  Algorithm& begin_other_way(const ReductionShape& shape, ReductionData& data, bool blocking,
+                             std::string_view why);
 
   // See Multicast. True: call it soon again.
   bool look_after();
@@ -65,6 +69,7 @@ class Algorithms {
   std::unique_ptr<HostsBroadcast> hosts_algorithm_;
   // The session's group reads and writes their memory, so it is destroyed first.
   std::unique_ptr<Reducer> reducer_, other_reducer_;
+  SavedAlgorithm saved_;
   std::unique_ptr<ReductionSession> session_;  // of the same team
 };
 

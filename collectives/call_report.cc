@@ -63,10 +63,10 @@ void CallReport::count(const host::Communicator& comm, const Kind& kind, Route r
 
 void CallReport::judge(const host::Communicator& comm, const Safeguard::Judgement& judgement) {
   if (!open(comm)) return;
-  scope_->choose(to_text(judgement.sizes).c_str(), judgement.other_way(),
-                 {judgement.way == Way::kMulticast, judgement.comparisons,
-                  static_cast<std::uint64_t>(judgement.multicast_ns),
-                  static_cast<std::uint64_t>(judgement.saved_ns)});
+  scope_->choose(to_text(judgement.sizes).c_str(), {judgement.network(), judgement.other_way()},
+                 {judgement.way == Way::kNetwork, judgement.comparisons,
+                  static_cast<std::uint64_t>(judgement.network_ns),
+                  static_cast<std::uint64_t>(judgement.other_ns)});
 }
 
 bool CallReport::open(const host::Communicator& comm) {

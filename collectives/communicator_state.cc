@@ -1,10 +1,10 @@
-// The calls of one communicator take turns. Each broadcast passes these steps, from the third one on
-// under the guard `busy_`. A reduction passes all but the fourth one:
+// The calls of one communicator take turns. Each passes these steps, from the third one on under
+// the guard `busy_`:
 //
 //   served?   is_known_unserved: the ranks' places rule multicast out; look_again() asks anew
 //   earned?   FirstCalls: before enough calls or bytes MPI's own function serves them
 //   placed?   HostDiscovery finds the ranks' hosts once; then Algorithms sets up teams
-//   way       Safeguard: multicast, or the other way as a sample or by its judgement
+//   way       Safeguard: the network, or the other way as a sample or by its judgement
 //   progress  until the algorithm is done, or kNotServed sends the call to MPI's own function
 //
 // A blocking call waits in serve() and calls MPI's progress. Non-blocking ones queue in
@@ -178,9 +178,11 @@ Code CommunicatorState::begin(Broadcast& broadcast) {
     broadcast.algorithm = &algorithms_.begin_other(payload, root, blocking, unserved_reason_);
     return Code::kDone;
   }
-  Way way = Way::kMulticast;
-  if (const Code rc = choose_way(broadcast, way); rc != Code::kDone) return rc;
-  broadcast.algorithm = way == Way::kSaved
+  Way way = Way::kNetwork;
+  if (const Code rc = choose_way({Collective::kBcast, payload.bytes(), blocking}, way);
+      rc != Code::kDone)
+    return rc;
+  broadcast.algorithm = way == Way::kOther
                             ? &algorithms_.begin_other(payload, root, blocking, safeguard_.reason())
                             : &algorithms_.begin(payload, root, blocking, placement().reason);
   return Code::kDone;
@@ -188,15 +190,24 @@ Code CommunicatorState::begin(Broadcast& broadcast) {
 
 Code CommunicatorState::begin(Reduction& reduction) {
   const ReductionShape& shape = reduction.shape;
-  reduction.algorithm = reduction.is_unserved
-                            ? &algorithms_.begin_other(shape, reduction.data, unserved_reason_)
-                            : &algorithms_.begin(shape, reduction.data, placement().reason);
+  const bool blocking = reduction.is_blocking();
+  if (reduction.is_unserved) {
+    reduction.algorithm = &algorithms_.begin_other(shape, reduction.data, unserved_reason_);
+    return Code::kDone;
+  }
+  Way way = Way::kNetwork;
+  if (const Code rc = choose_way({shape.collective, shape.block, blocking}, way); rc != Code::kDone)
+    return rc;
+  reduction.algorithm =
+      way == Way::kOther
+          ? &algorithms_.begin_other_way(shape, reduction.data, blocking, safeguard_.reason())
+          : &algorithms_.begin(shape, reduction.data, placement().reason);
   return Code::kDone;
 }
 
-Code CommunicatorState::choose_way(Broadcast& broadcast, Way& way) {
+Code CommunicatorState::choose_way(const SizeClass& sizes, Way& way) {
   if (is_unserved()) return Code::kDone;
-  const Code rc = safeguard_.choose(broadcast.payload.bytes(), broadcast.is_blocking(), way);
+  const Code rc = safeguard_.choose(sizes, way);
   if (const auto judgement = safeguard_.take_judgement()) {
     const std::lock_guard<std::mutex> guard(calls_mutex_);
     calls_.judge(comm(), *judgement);
@@ -208,10 +219,8 @@ Code CommunicatorState::choose_way(Broadcast& broadcast, Way& way) {
 void CommunicatorState::end_turn(const Turn& turn, Code rc) {
   const bool is_right = rc == Code::kDone;
   const Algorithm* const algorithm = turn.algorithm;
-  if (turn.collective == Collective::kBcast) {
-    const bool is_timed = is_right && algorithm != nullptr && algorithm->is_comparable();
-    safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
-  }
+  const bool is_timed = is_right && algorithm != nullptr && algorithm->is_comparable();
+  safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
   if (!is_right) return;
   count({turn.collective, turn.blocking}, algorithm->route(), algorithm->reason(), turn.times());
 }
@@ -312,14 +321,14 @@ void CommunicatorState::count_saved(const CallReport::Kind& kind, const CallRepo
   count(kind, Route::kSaved, own, times);
 }
 
-void CommunicatorState::count_saved(const Broadcast& broadcast) {
+void CommunicatorState::count_saved(const Turn& turn) {
   for (bool is_counted = false; !is_counted;) {
     const Guard guard(busy_);  // held for moments
     if (!guard) continue;
     safeguard_.end(Route::kSaved);
     is_counted = true;
   }
-  count({Collective::kBcast, true}, Route::kSaved, broadcast.why_saved, broadcast.times());
+  count({turn.collective, true}, Route::kSaved, turn.why_saved, turn.times());
 }
 
 void CommunicatorState::count(const CallReport::Kind& kind, Route route, const std::string& reason,

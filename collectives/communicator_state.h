@@ -31,11 +31,11 @@ class CommunicatorState {
   void count_saved(bool blocking, const CallReport::Times& times, const std::string& why = "");
   void count_saved(const ReductionShape& shape, bool blocking, std::int64_t began,
                    const std::string& why = "");
-  // ... after serve(): ends its broadcast.
-  void count_saved(const Broadcast& broadcast);
+  // ... after serve(): ends its turn.
+  void count_saved(const Turn& turn);
 
-  // Serves a blocking call that has data or is a barrier. Code::kNotServed, of a broadcast: the
-  // caller has to use the saved function, and then count_saved().
+  // Serves a blocking call that has data or is a barrier. Code::kNotServed: the caller has to use the
+  // saved function, and then count_saved().
   Code serve(Turn& turn);
   // Starts a non-blocking call that has data or is a barrier; never blocks, except that a process's
   // first one waits until its device is open (Transport::open()).
@@ -100,7 +100,7 @@ class CommunicatorState {
   Code choose_algorithm(Turn& turn);
   Code begin(Broadcast& broadcast);
   Code begin(Reduction& reduction);
-  Code choose_way(Broadcast& broadcast, Way& way);
+  Code choose_way(const SizeClass& sizes, Way& way);
   void end_turn(const Turn& turn, Code rc);
   // Moves incoming ones to started_. False if none is started.
   bool take_incoming();

@@ -38,7 +38,8 @@ std::size_t Reducer::own_place() const {
   return static_cast<std::size_t>(seats_.first[seats_.own_host] + seats_.inside.self());
 }
 
-void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::string_view why) {
+void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::string_view why,
+                    Across across) {
   shape_ = shape;
   data_ = &data;
   failure_ = Code::kDone;
@@ -48,6 +49,7 @@ void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::strin
   message_.resize(sizeof(Outcome) + seats_.ranks() * bytes_);
   step_ = Step::kCollect;
   has_begun_ = is_exchanged_ = is_passed_on_ = false;
+  may_use_network_ = across == Across::kNetwork;
   reason_ = !why.empty() ? why : "among one rank of each host";
   if (shape.block == 0) return;
   const Code rc = data.contribution.pack(0, block(own_place()), bytes_);
@@ -118,7 +120,7 @@ Code Reducer::exchange() {
 
 Code Reducer::across() {
   if (!leads()) return Code::kDone;
-  if (session_ == nullptr || is_exchanged_) return exchange();
+  if (session_ == nullptr || !may_use_network_ || is_exchanged_) return exchange();
   const std::size_t total = seats_.ranks() * shape_.block;
   const auto first = static_cast<std::size_t>(seats_.first[seats_.own_host]);
   if (!std::exchange(has_begun_, true))
@@ -267,7 +269,7 @@ Code Reducer::end_spread(Code rc) {
   Outcome outcome{};
   std::memcpy(&outcome, message_.data(), sizeof outcome);
   is_exchanged_ = outcome.is_exchanged != 0;
-  if (is_exchanged_ && !leads()) reason_ = leaders_reason_;
+  if (is_exchanged_ && may_use_network_ && !leads()) reason_ = leaders_reason_;
   return outcome.code;
 }
 

@@ -44,8 +44,11 @@ class Reducer final : public Algorithm {
   // `session`: the leaders'; null on other ranks, and if the network never serves.
   Reducer(Seats seats, ReductionSession* session);
 
-  // `why`: the reason why the network does not serve it, if it never does.
-  void begin(const ReductionShape& shape, ReductionData& data, std::string_view why);
+  // kMessages: on all ranks, even if the network may serve it.
+  enum class Across : std::uint8_t { kNetwork, kMessages };
+  // `why`: the reason why the network does not serve it, if it never does, or shall not.
+  void begin(const ReductionShape& shape, ReductionData& data, std::string_view why,
+             Across across = Across::kNetwork);
   Code progress() override;
   std::chrono::nanoseconds spare_time() const override { return std::chrono::nanoseconds(0); }
   Route route() const override;
@@ -93,7 +96,8 @@ class Reducer final : public Algorithm {
   std::vector<std::byte*> operands_;
   Code failure_ = Code::kDone;  // of this call, at this rank or across
   Step step_ = Step::kCollect;
-  bool has_begun_ = false;     // the step
+  bool has_begun_ = false;  // the step
+  bool may_use_network_ = true;
   bool is_exchanged_ = false;  // by messages across
   bool is_passed_on_ = false;  // to the ranks below
   Messages messages_;

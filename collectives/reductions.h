@@ -2,8 +2,9 @@
 // enters them.
 //
 // The collective and the number of bytes decide alone whether a call is ours. So all ranks decide
-// alike, whatever the operation, the type or the memory is. A call that is ours is never given back:
-// if the network can't serve it, our own messages between ranks do.
+// alike, whatever the operation, the type or the memory is. If the network can't serve a call that is
+// ours, our own messages between ranks do. It is given back only if it may be saved (collective.h)
+// and all ranks have agreed on that.
 #pragma once
 
 #include <string>
@@ -24,7 +25,11 @@ Code reduction(CommunicatorState& state, const ReductionShape& shape, Prepare pr
   const std::string why_not = may_serve ? prepare() : "";
   if (may_serve && why_not.empty()) {
     Reduction own(shape, data());
-    return state.serve(own);
+    const Code served = state.serve(own);
+    if (served != Code::kNotServed) return served;
+    const Code rc = saved();
+    state.count_saved(own);
+    return rc;
   }
   const std::int64_t began = CallReport::begin_call();
   const Code rc = saved();

@@ -126,6 +126,27 @@ TEST_F(Entrance, CallsOfAllKindsEndInOneOrder) {
   EXPECT_EQ(reduced(Collective::kAllreduce, Counters::ReductionWay::kNetwork), before + 9);
 }
 
+// The ways are compared, and all ranks take the same one.
+TEST_F(Entrance, TheSafeguardChoosesTheWayOfStartedOnes) {
+  fake::use_safeguard();
+  constexpr int kCalls = 20;
+  std::vector<Route> routes;
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    std::deque<StartedReduction> all;
+    for (int rank = 0; rank < kRanks; ++rank) start(rank, all.emplace_back(kSum, rank, call));
+    pass();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const StartedReduction& it = all[static_cast<std::size_t>(rank)];
+      ASSERT_TRUE(it.is_over);
+      EXPECT_EQ(it.memory, fake::memory_after(kSum, kRanks, rank, call));
+      EXPECT_EQ(it.algorithm->route(), all[0].algorithm->route()) << "the object of rank " << rank;
+    }
+    routes.push_back(all[0].algorithm->route());
+  }
+  EXPECT_EQ(std::vector(routes.begin(), routes.begin() + 4),
+            (std::vector{Route::kNetwork, Route::kNetwork, Route::kMessages, Route::kMessages}));
+}
+
 TEST_F(Entrance, TheCollectiveAndTheBytesOfAllRanksDecideAlone) {
   const auto is_ours = [&](Collective collective, std::size_t block) {
     return ireduction_is_served(state(0), {collective, block});

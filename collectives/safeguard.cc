@@ -1,8 +1,8 @@
 // States: idle; gathering times from the ranks below; waiting for the plan from above. Each rank
 // merges the slowest times and sends them up, rank 0 judges, and the plan goes down the same tree.
-// An error of the host's messages ends this broadcast with it, and the next one begins anew.
+// An error of the host's messages ends this call with it, and the next one begins anew.
 //
-// A time counts only if the broadcast took the chosen way; otherwise the whole comparison is void.
+// A time counts only if the call took the chosen way; otherwise the whole comparison is void.
 // Size classes are kept for the communicator's life. Each change of a way is logged at level 1.
 #include "collectives/safeguard.h"
 
@@ -26,36 +26,44 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
   return *classes_.emplace(sizes, Compared{Comparison(Judge::first_plan()), Judge(limits)}).first;
 }
 
-Code Safeguard::choose(std::size_t bytes, bool blocking, Way& way) {
-  way = Way::kMulticast;
+Code Safeguard::choose(const SizeClass& sizes, Way& way) {
+  way = Way::kNetwork;
   if (!parameters().is_safeguarded()) return Code::kDone;
-  Class& sizes = of({bytes, blocking});
-  Comparison& comparison = sizes.second.comparison;
+  Class& chosen = of(sizes);
+  Comparison& comparison = chosen.second.comparison;
   if (comparison.is_due()) {
-    const Code rc = agree(sizes);
+    const Code rc = agree(chosen);
     if (rc != Code::kDone) return rc;
   }
   turn_ = comparison.next();
-  current_ = &sizes;
+  current_ = &chosen;
   if (turn_.is_timed) began_ = Clock::now();
   way = turn_.way;
   return Code::kDone;
 }
 
 const std::string& Safeguard::reason() const {
-  static const std::string kFaster =
-      "faster than multicast for these sizes (" + host::parameter("safeguard_threshold") + ")";
-  static const std::string kSample =
-      "a sample, to be compared with multicast (" + host::parameter("safeguard_samples") + ")";
-  return turn_.is_sample ? kSample : kFaster;
+  struct Reasons {
+    explicit Reasons(const std::string& network)
+        : faster("faster than " + network + " for these sizes (" +
+                 host::parameter("safeguard_threshold") + ")"),
+          sample("a sample, to be compared with " + network + " (" +
+                 host::parameter("safeguard_samples") + ")") {}
+    std::string faster, sample;
+  };
+  static const Reasons kOfBroadcasts("multicast"), kOfOthers("the network");
+  const bool is_broadcast = current_ == nullptr || current_->first.collective == Collective::kBcast;
+  const Reasons& reasons = is_broadcast ? kOfBroadcasts : kOfOthers;
+  return turn_.is_sample ? reasons.sample : reasons.faster;
 }
 
 void Safeguard::end(std::optional<Route> route) {
   Class* const sizes = std::exchange(current_, nullptr);
   if (sizes == nullptr || !turn_.is_timed) return;
   Comparison& comparison = sizes->second.comparison;
-  const bool is_saved = route == Route::kSaved || route == Route::kTree;
-  if (route && is_saved == (turn_.way == Way::kSaved))
+  const bool is_other =
+      route == Route::kSaved || route == Route::kTree || route == Route::kMessages;
+  if (route && is_other == (turn_.way == Way::kOther))
     comparison.end(turn_, Clock::now() - began_);
   else
     comparison.discard(turn_);
@@ -123,14 +131,23 @@ void Safeguard::judge(Class& sizes, const Times& times) {
   const Plan before = sizes.second.comparison.plan();
   plan_ = judge.judge(before, times);
   if (judge.comparisons() == 0) return;
-  judgement_ = {sizes.first, plan_.way, judge.multicast_ns(), judge.saved_ns(),
-                judge.comparisons()};
-  if (plan_.way == before.way) return;
-  host::log(1, "cepheus: %s: broadcasts %s %s: one takes %.1f us by multicast, %.1f us by %s",
-            team_.name().c_str(), to_text(sizes.first).c_str(),
-            plan_.way == Way::kSaved ? "are no longer multicast" : "are multicast again",
-            static_cast<double>(judge.multicast_ns()) / 1e3,
-            static_cast<double>(judge.saved_ns()) / 1e3, judgement_->other_way());
+  judgement_ = {sizes.first, plan_.way, judge.network_ns(), judge.other_ns(), judge.comparisons()};
+  if (plan_.way != before.way) log_change();
+}
+
+void Safeguard::log_change() const {
+  const Judgement& now = *judgement_;
+  const bool is_given_up = now.way == Way::kOther;
+  std::string change = to_text(now.sizes);
+  if (now.is_broadcast())
+    change = "broadcasts " + change +
+             (is_given_up ? " are no longer multicast" : " are multicast again");
+  else
+    change += is_given_up ? " no longer uses the network" : " uses the network again";
+  host::log(1, "cepheus: %s: %s: one takes %.1f us by %s, %.1f us by %s", team_.name().c_str(),
+            change.c_str(), static_cast<double>(now.network_ns) / 1e3,
+            now.is_broadcast() ? "multicast" : "the network",
+            static_cast<double>(now.other_ns) / 1e3, now.other_way());
 }
 
 Code Safeguard::send_plan() {

@@ -1,10 +1,17 @@
-// In mode "try" a size class gives multicast up if it is slower than the MPI implementation without
-// it by more than a threshold. The safeguard compares both ways for each size class of a
-// communicator's broadcasts, and chooses the way of the next one (core/comparison.h, core/judge.h).
+// In mode "try" a size class gives the network up if that is slower than the other way by more than
+// a threshold. The safeguard compares both ways for each size class of a communicator's calls, and
+// chooses the way of the next one (core/comparison.h, core/judge.h).
+//
+//   call                                       the other way
+//   blocking broadcast, barrier or allgather   the saved function
+//   non-blocking broadcast                     down a tree of our own messages
+//   any other                                  our own messages, reduced in pairs by rank
+//
+// So no choice changes the bits of a result (may_be_saved() of core/collective.h).
 //
 // At the end of a plan the ranks' times go up a tree to rank 0, and its plan goes down. A rank
-// continues once it has the plan. So all ranks follow it from the same broadcast on, blocking or
-// not. No other broadcast costs a message.
+// continues once it has the plan. So all ranks follow it from the same call on, blocking or not. No
+// other call costs a message.
 //
 // All calls are under the communicator's guard and never block.
 #pragma once
@@ -29,15 +36,15 @@ class Safeguard {
   // `team`: all ranks of the communicator.
   explicit Safeguard(const Team& team) : team_(team) {}
 
-  // The way of the next broadcast, in the order of their turns. Code::kPending: call again.
-  Code choose(std::size_t bytes, bool blocking, Way& way);
-  // The reason why the last chosen broadcast takes Way::kSaved.
+  // The way of the next call, which is of `sizes`, in the order of their turns. Code::kPending: call
+  // again.
+  Code choose(const SizeClass& sizes, Way& way);
+  // The reason why the last chosen call takes Way::kOther.
   const std::string& reason() const;
-  // That broadcast has ended by `route`; without a route: in an error. Ignored without a choice
-  // before.
+  // That call has ended by `route`; without a route: in an error. Ignored without a choice before.
   void end(std::optional<Route> route);
 
-  // No broadcast follows: cancels the receives that are posted on the communicator.
+  // No call follows: cancels the receives that are posted on the communicator.
   void forget() {
     incoming_.forget();
     outgoing_.forget();
@@ -47,10 +54,13 @@ class Safeguard {
   struct Judgement {
     SizeClass sizes;
     Way way;
-    std::int64_t multicast_ns, saved_ns;
+    std::int64_t network_ns, other_ns;
     std::uint32_t comparisons;
+    bool is_broadcast() const { return sizes.collective == Collective::kBcast; }
+    const char* network() const { return is_broadcast() ? "multicast" : "network"; }
     const char* other_way() const {
-      return sizes.blocking ? host::implementation() : "point to point";
+      if (may_be_saved(sizes.collective, sizes.blocking)) return host::implementation();
+      return is_broadcast() ? "point to point" : "messages";
     }
   };
   // The last one, once.
@@ -70,11 +80,12 @@ class Safeguard {
   Code listen();
   Code report(Class& sizes);
   void judge(Class& sizes, const Times& times);
+  void log_change() const;
   Code send_plan();
 
   const Team& team_;
   std::map<SizeClass, Compared> classes_;
-  Class* current_ = nullptr;  // of the broadcast chosen last, until its end
+  Class* current_ = nullptr;  // of the call chosen last, until its end
   Comparison::Turn turn_{};
   std::chrono::steady_clock::time_point began_;
 

@@ -11,10 +11,15 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::Each;
+using testing::Ne;
+using testing::StartsWith;
 
 class SafeguardStory : public testing::Test {
  protected:
   static constexpr int kRanks = 4;
+  static constexpr ReductionShape kBarrier{Collective::kBarrier, 0};
+  static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
+  static constexpr ReductionShape kGather{Collective::kAllgather, 8};
 
   void SetUp() override {
     fake::use_small_sizes();
@@ -30,13 +35,35 @@ class SafeguardStory : public testing::Test {
                  bool blocking = true) {
     for (int i = 0; i < count; ++i) {
       job.begin_all(i % kRanks, bytes, blocking);
-      job.fabric.disconnect(2);
-      job.pass(held);
-      job.fabric.reconnect();
-      ASSERT_TRUE(job.run());
-      ASSERT_THAT(job.results(), Each(Code::kDone));
+      run_held(job, held);
       ASSERT_TRUE(job.all_have_data());
     }
+  }
+  // ... of reductions.
+  void reduce(fake::Job& job, int count, const ReductionShape& shape, milliseconds held,
+              bool blocking = true) {
+    for (int i = 0; i < count; ++i) {
+      job.reduce_all(shape, blocking);
+      run_held(job, held);
+      ASSERT_TRUE(job.all_have_results());
+    }
+  }
+  // As many as the safeguard needs to give up a network that takes many times as long.
+  void reduce_slowly(fake::Job& job, const ReductionShape& shape, bool blocking = true) {
+    reduce(job, 1, shape, milliseconds(0), blocking);
+    reduce(job, 9, shape, milliseconds(200), blocking);
+  }
+  static void expect_route(const fake::Job& job, Route route) {
+    for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.route(rank), route) << rank;
+  }
+
+ private:
+  static void run_held(fake::Job& job, milliseconds held) {
+    job.fabric.disconnect(2);
+    job.pass(held);
+    job.fabric.reconnect();
+    ASSERT_TRUE(job.run());
+    ASSERT_THAT(job.results(), Each(Code::kDone));
   }
 };
 
@@ -97,6 +124,125 @@ TEST_F(SafeguardStory, AFabricThatBreaksBetweenHostsIsNotCalledSlow) {
   broadcast(job, 1, 60, milliseconds(1), false);
   broadcast(job, 100, 200, milliseconds(1), false);
   EXPECT_EQ(job.comparisons(), 0u);
+}
+
+// --- Reductions. Each has the right bits whatever its way is.
+
+TEST_F(SafeguardStory, ASlowNetworkReducesNoLonger) {
+  for (const Collective collective : {Collective::kAllreduce, Collective::kReduce}) {
+    fake::Job job(kRanks);
+    reduce_slowly(job, {collective, 8});
+    EXPECT_LE(job.comparisons(), 3u);
+    expect_route(job, Route::kMessages);
+    EXPECT_THAT(job.reason(1), StartsWith("faster than the network for these sizes"));
+    reduce(job, 1, {collective, 9}, milliseconds(0));
+    expect_route(job, Route::kNetwork);
+    EXPECT_TRUE(job.close());
+  }
+}
+
+// The saved function moves the same bytes. Job expects all ranks there in the same calls.
+TEST_F(SafeguardStory, ABarrierAndAGatherGoToTheSavedFunctionThen) {
+  for (const ReductionShape& shape : {kBarrier, kGather}) {
+    fake::Job job(kRanks);
+    reduce_slowly(job, shape);
+    expect_route(job, Route::kSaved);
+    EXPECT_TRUE(job.close());
+  }
+}
+
+TEST_F(SafeguardStory, NonBlockingOnesGoByMessagesThen) {
+  for (const ReductionShape& shape : {kBarrier, kGather, kSum}) {
+    fake::Job job(kRanks);
+    reduce_slowly(job, shape, false);
+    expect_route(job, Route::kMessages);
+    reduce(job, 1, shape, milliseconds(0));
+    expect_route(job, Route::kNetwork);
+    EXPECT_TRUE(job.close());
+  }
+}
+
+TEST_F(SafeguardStory, EachCollectiveIsJudgedByItself) {
+  fake::Job job(kRanks);
+  set_up(job, 8);
+  reduce_slowly(job, kSum);
+  reduce(job, 1, kGather, milliseconds(0));
+  expect_route(job, Route::kNetwork);
+  reduce(job, 1, {Collective::kReduce, 8}, milliseconds(0));
+  expect_route(job, Route::kNetwork);
+  broadcast(job, 1, 8, milliseconds(0));
+  EXPECT_EQ(job.route(0), Route::kEager);
+  reduce(job, 1, kSum, milliseconds(0));
+  expect_route(job, Route::kMessages);
+}
+
+TEST_F(SafeguardStory, TheNetworkReducesAgainOnceItIsFast) {
+  fake::use_safeguard();
+  fake::Job job(kRanks);
+  reduce_slowly(job, kSum);
+  EXPECT_THAT(job.reason(0), StartsWith("faster than the network"));
+  const auto is_in_network = [&] { return job.route(0) == Route::kNetwork; };
+  int in_network = 0;  // samples do not follow each other
+  for (int i = 0; i < 2000 && in_network < 10; ++i) {
+    reduce(job, 1, kSum, milliseconds(0));
+    in_network = is_in_network() ? in_network + 1 : 0;
+  }
+  expect_route(job, Route::kNetwork);
+}
+
+TEST_F(SafeguardStory, RanksThatShareHostsReduceByTheOtherWayTogether) {
+  fake::Job job(kRanks, 2);
+  reduce(job, 1, kSum, milliseconds(0));
+  expect_route(job, Route::kHosts);
+  reduce(job, 9, kSum, milliseconds(200));
+  expect_route(job, Route::kMessages);
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_THAT(job.reason(rank), StartsWith("faster than the network")) << rank;
+  reduce_slowly(job, kBarrier);
+  expect_route(job, Route::kSaved);
+  EXPECT_TRUE(job.close());
+}
+
+TEST_F(SafeguardStory, AGroupOfReductionsThatBreaksIsNotCalledSlow) {
+  for (const int per_host : {1, 2}) {
+    for (const ReductionShape& shape : {kBarrier, kSum}) {
+      fake::Job job(kRanks, per_host);
+      reduce(job, 1, shape, milliseconds(0));
+      job.fabric.outcomes = {MCAST_ERR_INVALID};
+      job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+      reduce(job, 100, shape, milliseconds(1));
+      EXPECT_EQ(job.comparisons(), 0u);
+    }
+  }
+}
+
+// Nor do the times of the other way count if the network does not take the data.
+TEST_F(SafeguardStory, GathersTooLongForTheirGroupAreNotCompared) {
+  fake::Job job(kRanks);
+  job.fabric.reduction_bytes = 16;
+  reduce(job, 100, kGather, milliseconds(0));
+  EXPECT_EQ(job.comparisons(), 0u);
+}
+
+// ... as one in the network does. The third call is the first sample.
+TEST_F(SafeguardStory, ARankWithoutItsDataEndsASampleInErrorsOnAllRanks) {
+  for (const int per_host : {1, 2}) {
+    for (int failing = 0; failing < kRanks; ++failing) {
+      fake::Job job(kRanks, per_host);
+      reduce(job, 2, kSum, milliseconds(0));
+      for (int rank = 0; rank < kRanks; ++rank)
+        job.reduce(rank, kSum, rank == failing ? Code::kNoMemory : Code::kDone);
+      ASSERT_TRUE(job.run()) << failing << " of " << per_host << " a host";
+      EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << failing;
+      for (int calls = 0; calls < 3; ++calls) {  // a sample, then in the network
+        job.reduce_all(kSum);
+        ASSERT_TRUE(job.run()) << failing;
+        EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << failing;
+      }
+      ASSERT_TRUE(job.close());
+      EXPECT_EQ(job.mpi.receives(), 0u);
+    }
+  }
 }
 
 }  // namespace

@@ -16,38 +16,50 @@ std::vector<Comparison::Turn> turns(Comparison& comparison) {
 }
 
 TEST(SizeClass, EndsAtAPowerOfTwo) {
-  EXPECT_EQ(to_text(SizeClass(1, true)), "up to 1 B");
-  EXPECT_EQ(to_text(SizeClass(1023, true)), "up to 1 KiB");
-  EXPECT_EQ(to_text(SizeClass(1024, true)), "up to 1 KiB");
-  EXPECT_EQ(to_text(SizeClass(1025, true)), "up to 2 KiB");
-  EXPECT_EQ(to_text(SizeClass(std::size_t{3} << 40, false)), "ibcast up to 4 TiB");
-  EXPECT_NE(SizeClass(10, true), SizeClass(10, false));
+  constexpr auto kBcast = Collective::kBcast;
+  EXPECT_EQ(to_text(SizeClass(kBcast, 1, true)), "up to 1 B");
+  EXPECT_EQ(to_text(SizeClass(kBcast, 1023, true)), "up to 1 KiB");
+  EXPECT_EQ(to_text(SizeClass(kBcast, 1024, true)), "up to 1 KiB");
+  EXPECT_EQ(to_text(SizeClass(kBcast, 1025, true)), "up to 2 KiB");
+  EXPECT_EQ(to_text(SizeClass(kBcast, std::size_t{3} << 40, false)), "ibcast up to 4 TiB");
+  EXPECT_NE(SizeClass(kBcast, 10, true), SizeClass(kBcast, 10, false));
+}
+
+TEST(SizeClass, HasOneCollective) {
+  EXPECT_EQ(to_text(SizeClass(Collective::kAllreduce, 8, true)), "allreduce up to 8 B");
+  EXPECT_EQ(to_text(SizeClass(Collective::kAllgather, 16'000, false)), "iallgather up to 16 KiB");
+  EXPECT_NE(SizeClass(Collective::kAllreduce, 8, true), SizeClass(Collective::kReduce, 8, true));
+}
+
+TEST(SizeClass, OfBarriersHasNoSize) {
+  EXPECT_EQ(to_text(SizeClass(Collective::kBarrier, 0, true)), "barrier");
+  EXPECT_EQ(to_text(SizeClass(Collective::kBarrier, 0, false)), "ibarrier");
 }
 
 TEST(Comparison, SendsSamplesTheOtherWayBehindThoseOfThePlan) {
-  Comparison comparison(Plan{Way::kMulticast, 3, 2});
+  Comparison comparison(Plan{Way::kNetwork, 3, 2});
   const auto all = turns(comparison);
   ASSERT_EQ(all.size(), 5u);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ(all[i].way, i < 3 ? Way::kMulticast : Way::kSaved);
+    EXPECT_EQ(all[i].way, i < 3 ? Way::kNetwork : Way::kOther);
     EXPECT_EQ(all[i].is_sample, i >= 3);
     EXPECT_EQ(all[i].is_timed, i != 0 && i != 3) << "the first one may set up a group";
   }
-  comparison.follow({Way::kSaved, 1, 0});
+  comparison.follow({Way::kOther, 1, 0});
   EXPECT_FALSE(comparison.is_due());
-  EXPECT_EQ(comparison.next().way, Way::kSaved);
+  EXPECT_EQ(comparison.next().way, Way::kOther);
   EXPECT_TRUE(comparison.is_due());
 }
 
 TEST(Comparison, TimesTheLastOfALongRun) {
-  Comparison comparison(Plan{Way::kSaved, 1000, 0});
+  Comparison comparison(Plan{Way::kOther, 1000, 0});
   const auto all = turns(comparison);
   for (std::size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(all[i].is_timed, i >= all.size() - Comparison::kWindow) << i;
 }
 
 TEST(Comparison, LeavesTheLongestTimeOut) {
-  Comparison comparison(Plan{Way::kMulticast, 4, 2});
+  Comparison comparison(Plan{Way::kNetwork, 4, 2});
   for (const int took : {1000, 30, 40, 5000, 700, 100}) {
     const auto turn = comparison.next();
     if (turn.is_timed) comparison.end(turn, microseconds(took));
@@ -57,25 +69,25 @@ TEST(Comparison, LeavesTheLongestTimeOut) {
 }
 
 TEST(Comparison, IsVoidIfABroadcastWentAnotherWay) {
-  Comparison comparison(Plan{Way::kMulticast, 2, 2});
+  Comparison comparison(Plan{Way::kNetwork, 2, 2});
   (void)comparison.next();
   comparison.end(comparison.next(), microseconds(10));
   (void)comparison.next();
   comparison.discard(comparison.next());
   EXPECT_EQ(comparison.times().own, 10'000);
   EXPECT_EQ(comparison.times().samples, Times::kVoid);
-  comparison.follow({Way::kMulticast, 2, 2});
+  comparison.follow({Way::kNetwork, 2, 2});
   EXPECT_EQ(comparison.times().samples, Times::kNone);
 }
 
 TEST(Comparison, GoesOnWithTheTimesOfThePlanBefore) {
-  Comparison comparison(Plan{Way::kMulticast, 2, 2});
+  Comparison comparison(Plan{Way::kNetwork, 2, 2});
   const auto take = [&comparison](int took) {
     const auto turn = comparison.next();
     if (turn.is_timed) comparison.end(turn, microseconds(took));
   };
   for (const int took : {1000, 30, 700, 40}) take(took);
-  comparison.follow({Way::kMulticast, 1, 2, true});
+  comparison.follow({Way::kNetwork, 1, 2, true});
   for (const int took : {9000, 700, 80}) take(took);
   EXPECT_EQ(comparison.times().own, 30'000) << "the longest of both is left out";
   EXPECT_EQ(comparison.times().samples, 40'000);

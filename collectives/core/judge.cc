@@ -3,8 +3,8 @@
 // and the next comparison. A void report restarts the first comparisons, or leads to the next
 // pause.
 //
-// Bounds: a pause has at most kMost broadcasts. The plans in it double up to kCheckTime of
-// broadcasting. Equal reports give equal plans: there is no clock and no random number.
+// Bounds: a pause has at most kMost calls. The plans in it double up to kCheckTime of
+// calls. Equal reports give equal plans: there is no clock and no random number.
 #include "collectives/core/judge.h"
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace cepheus::coll {
 
 bool Judge::takes_longer(double times) const {
-  return static_cast<double>(multicast_) > times * static_cast<double>(saved_);
+  return static_cast<double>(network_) > times * static_cast<double>(other_);
 }
 
 bool Judge::speaks_against(Way way) const {
-  return way == Way::kMulticast ? takes_longer(1 + limits_.threshold) : multicast_ < saved_;
+  return way == Way::kNetwork ? takes_longer(1 + limits_.threshold) : network_ < other_;
 }
 
 Plan Judge::judge(const Plan& plan, const Times& times) {
@@ -48,10 +48,10 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
     is_doubted_ = false;
     return pause(way);
   }
-  const bool is_clear = way == Way::kMulticast && takes_longer(2 * (1 + limits_.threshold));
+  const bool is_clear = way == Way::kNetwork && takes_longer(2 * (1 + limits_.threshold));
   const bool is_enough = is_doubted_ || is_clear;
   if (!is_enough) CEPHEUS_SITUATION("one comparison speaks against the present way");
-  if (way == Way::kSaved && is_enough) CEPHEUS_RARE_SITUATION("multicast serves a size again");
+  if (way == Way::kOther && is_enough) CEPHEUS_RARE_SITUATION("the network serves a size again");
   is_doubted_ = !is_enough;
   return is_enough ? pause(other(way)) : compare(way);
 }

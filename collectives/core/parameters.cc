@@ -107,11 +107,12 @@ std::vector<Setting> settings() {
        "answers; 0: 2000 in mode try, 8000 in mode require (11300 on hardware); never less than "
        "the device's time-out and retries (8600 on the kernel's Soft-RoCE, 4600 on hardware)"},
       {"safeguard_threshold", 5, &p.safeguard_threshold, kFromZero,
-       "Mode try: stop multicast for a size class if its broadcasts take this percentage longer "
-       "than Open MPI's own algorithms"},
+       "Mode try: take a size class out of the network if its calls take this percentage longer "
+       "there than the other way"},
       {"safeguard_samples", 5, &p.safeguard_samples, kOfThousand,
-       "Mode try: send at most this many of 1000 broadcasts the other way, to compare; 0: never "
-       "compare, always multicast"},
+       "Mode try: send at most this many of 1000 calls the other way, to compare; 0: never "
+       "compare, "
+       "always use the network"},
       {"ranks_per_host", 5, &p.ranks_per_host, kFromMinusOne,
        "Let this many consecutive ranks share a host; its first rank has the NIC (cepheus-run "
        "sets it); 0: ranks on one machine share a host, in mode require ranks with one NIC "

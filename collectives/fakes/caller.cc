@@ -118,9 +118,11 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool
   algorithm_ = nullptr;
 }
 
-void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, Code data) {
+void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, bool blocking,
+                   Code data) {
   const Counting counted(true);
   reduction_ = shape;
+  blocking_ = blocking;
   mixing_.emplace(shape.block);
   const bool is_gather = shape.collective == Collective::kAllgather;
   const auto own = is_gather ? static_cast<std::size_t>(team_.self()) * shape.block : 0;
@@ -133,23 +135,29 @@ void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, 
   algorithm_ = nullptr;
 }
 
+SizeClass Caller::sizes() const {
+  if (!reduction_) return {Collective::kBcast, payload_->bytes(), blocking_};
+  return {reduction_->collective, reduction_->block, blocking_};
+}
+
 Code Caller::choose_algorithm() {
-  if (reduction_) {
-    algorithm_ = &algorithms_.begin(*reduction_, data_, "");
-    return Code::kDone;
-  }
-  Way way = Way::kMulticast;
-  const Code rc = safeguard_.choose(payload_->bytes(), blocking_, way);
+  Way way = Way::kNetwork;
+  const Code rc = safeguard_.choose(sizes(), way);
   if (const auto judgement = safeguard_.take_judgement()) {
     const Counting uncounted(false);
     ++comparisons_;
-    Way& known = ways_.emplace(judgement->sizes, Way::kMulticast).first->second;
+    Way& known = ways_.emplace(judgement->sizes, Way::kNetwork).first->second;
     if (std::exchange(known, judgement->way) != judgement->way) ++changes_;
   }
   if (rc != Code::kDone) return rc;
-  algorithm_ = way == Way::kMulticast
-                   ? &algorithms_.begin(*payload_, root_, blocking_, "")
-                   : &algorithms_.begin_other(*payload_, root_, blocking_, safeguard_.reason());
+  const std::string_view why = way == Way::kOther ? safeguard_.reason() : std::string_view();
+  if (reduction_)
+    algorithm_ = way == Way::kNetwork
+                     ? &algorithms_.begin(*reduction_, data_, why)
+                     : &algorithms_.begin_other_way(*reduction_, data_, blocking_, why);
+  else
+    algorithm_ = way == Way::kNetwork ? &algorithms_.begin(*payload_, root_, blocking_, why)
+                                      : &algorithms_.begin_other(*payload_, root_, blocking_, why);
   return rc;
 }
 
@@ -165,11 +173,11 @@ Code Caller::progress() {
 }
 
 void Caller::finish(Code rc) {
-  if (reduction_) return reduction_.reset();
   const bool is_right = rc == Code::kDone || rc == Code::kNotServed;
   const bool is_timed = is_right && algorithm_ != nullptr && algorithm_->is_comparable();
   safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);
   payload_.reset();
+  reduction_.reset();
 }
 
 void Caller::look_after() {

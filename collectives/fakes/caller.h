@@ -60,7 +60,8 @@ class Caller {
   // A reduction, in place: `memory` has the contribution, and gets the result where this rank has one.
   // Of an Allgather it is that of all ranks, with the contribution at this rank's place.
   // `data`: unless Code::kDone, the contribution can't be read.
-  void begin(const ReductionShape& shape, std::vector<std::byte>& memory, Code data = Code::kDone);
+  void begin(const ReductionShape& shape, std::vector<std::byte>& memory, bool blocking,
+             Code data = Code::kDone);
   // Advances the call. Code::kPending: call again.
   Code progress();
   // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has
@@ -84,6 +85,7 @@ class Caller {
 
  private:
   Code choose_algorithm();
+  SizeClass sizes() const;
 
   Team team_;
   int leader_ = 0;
@@ -91,7 +93,7 @@ class Caller {
   Safeguard safeguard_;
   std::size_t comparisons_ = 0, changes_ = 0;
   std::map<SizeClass, Way> ways_;   // as judged here
-  Algorithm* algorithm_ = nullptr;  // of this broadcast, once it is chosen
+  Algorithm* algorithm_ = nullptr;  // of this call, once it is chosen
   int root_ = 0;
   bool blocking_ = false;
   std::optional<Gaps> gaps_;

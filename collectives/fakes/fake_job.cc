@@ -29,6 +29,7 @@ void Job::fill(Rank& rank) {
 
 void Job::begin(int rank, int root, std::size_t bytes, bool blocking, bool has_gaps) {
   Rank& self = at(rank);
+  self.shape = {Collective::kBcast, 0};
   self.memory.assign(bytes, std::byte{0xEE});
   if (rank == root) fill(self);
   self.caller->begin(self.memory, root, blocking, has_gaps);
@@ -39,16 +40,23 @@ void Job::begin_all(int root, std::size_t bytes, bool blocking) {
   for (int rank = 0; rank < size(); ++rank) begin(rank, root, bytes, blocking);
 }
 
-void Job::reduce(int rank, const ReductionShape& shape, Code data) {
+void Job::reduce(int rank, const ReductionShape& shape, Code data, bool blocking) {
   Rank& self = at(rank);
   self.shape = shape;
   self.memory = memory_before(shape, size(), rank, self.calls);
-  self.caller->begin(shape, self.memory, data);
+  self.caller->begin(shape, self.memory, blocking, data);
   self.result = Code::kPending;
 }
 
-void Job::reduce_all(const ReductionShape& shape) {
-  for (int rank = 0; rank < size(); ++rank) reduce(rank, shape);
+void Job::reduce_all(const ReductionShape& shape, bool blocking) {
+  for (int rank = 0; rank < size(); ++rank) reduce(rank, shape, Code::kDone, blocking);
+}
+
+void Job::serve_saved(int rank) {
+  Rank& self = at(rank);
+  now() += std::chrono::milliseconds(1);
+  if (self.shape.collective == Collective::kBcast) return fill(self);
+  self.memory = memory_after(self.shape, size(), rank, self.calls);
 }
 
 bool Job::all_have_results() const {
@@ -71,16 +79,15 @@ void Job::end(int rank, Code rc) {
   if (rc == Code::kPending) return;
   Rank& self = at(rank);
   const bool is_saved = rc == Code::kNotServed;
-  if (is_saved) now() += std::chrono::milliseconds(1);
+  if (is_saved) serve_saved(rank);
   self.caller->finish(rc);
   self.result = is_saved ? Code::kDone : rc;
-  if (is_saved) fill(self);
   const std::size_t call = self.calls++;
   // Ranks with different arguments may part.
   if (rc == Code::kCountsDiffer || rc == Code::kTruncated || rc == Code::kRootsDiffer) return;
   EXPECT_EQ(is_saved, is_saved_.emplace(call, is_saved).first->second)
       << "rank " << rank << (is_saved ? " takes" : " does not take")
-      << " the saved function for broadcast " << call << ", another rank does the opposite";
+      << " the saved function for call " << call << ", another rank does the opposite";
 }
 
 bool Job::is_over() const {

@@ -1,6 +1,6 @@
 // The ranks of a job over the fakes of MPI and of a fabric, for tests with one story. A rank
 // broadcasts, or reduces, on the test's command, and all messages then move. A test fails if one rank takes the
-// saved function for a broadcast and another does not. The saved function takes a rank one
+// saved function for a call and another does not. The saved function takes a rank one
 // millisecond.
 #pragma once
 
@@ -27,8 +27,8 @@ class Job {
   void begin(int rank, int root, std::size_t bytes, bool blocking = true, bool has_gaps = false);
   void begin_all(int root, std::size_t bytes, bool blocking = true);
   // The rank calls a reduction, in place. `data`: unless Code::kDone, its data can't be read.
-  void reduce(int rank, const ReductionShape& shape, Code data = Code::kDone);
-  void reduce_all(const ReductionShape& shape);
+  void reduce(int rank, const ReductionShape& shape, Code data = Code::kDone, bool blocking = true);
+  void reduce_all(const ReductionShape& shape, bool blocking = true);
   // The rank advances its call and the groups. `at_nic`: and, first, its NIC.
   void look(int rank, bool at_nic = true);
   // All that can move does; no rank looks.
@@ -67,7 +67,7 @@ class Job {
   struct Rank {
     std::unique_ptr<Caller> caller;
     std::vector<std::byte> memory;
-    ReductionShape shape{};
+    ReductionShape shape{};  // of a broadcast: its collective alone
     Code result = Code::kDone;
     std::size_t calls = 0;  // that have returned
   };
@@ -77,6 +77,7 @@ class Job {
   bool is_over() const;
   void end(int rank, Code rc);
   static void fill(Rank& rank);
+  void serve_saved(int rank);
   void pass_moment();
 
   std::vector<Rank> ranks_;

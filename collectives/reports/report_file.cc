@@ -332,7 +332,7 @@ void ReportScope::count(const char* path, const char* reason) {
   }
 }
 
-reports::ChoiceRecord* ReportScope::choice_of(const char* sizes, const char* other) {
+reports::ChoiceRecord* ReportScope::choice_of(const char* sizes, const Ways& ways) {
   for (reports::ChoiceRecord* const each : choices_) {
     if (holds(each->sizes, sizes)) return each;
   }
@@ -341,15 +341,16 @@ reports::ChoiceRecord* ReportScope::choice_of(const char* sizes, const char* oth
   record.ranks = blank_.ranks;
   record.communicator = blank_.communicator;
   reports::put_text(record.sizes, sizes);
-  reports::put_text(record.other, other);
+  reports::put_text(record.network, ways.network);
+  reports::put_text(record.other, ways.other);
   CallRecord* const taken = file_.take(std::bit_cast<CallRecord>(record));
   if (taken == nullptr) return nullptr;
   return choices_.emplace_back(reinterpret_cast<reports::ChoiceRecord*>(taken));
 }
 
 // Readers may see the numbers of two choices together, once.
-void ReportScope::choose(const char* sizes, const char* other, const reports::Choice& choice) {
-  reports::ChoiceRecord* const record = is_ours() ? choice_of(sizes, other) : nullptr;
+void ReportScope::choose(const char* sizes, const Ways& ways, const reports::Choice& choice) {
+  reports::ChoiceRecord* const record = is_ours() ? choice_of(sizes, ways) : nullptr;
   if (record != nullptr) record->choice = choice;
 }
 

@@ -102,20 +102,23 @@ class ReportScope {
   ReportScope& operator=(const ReportScope&) = delete;
 
   void count(const char* path, const char* reason);
-  // Which way serves broadcasts of some sizes; the newest choice for the same `sizes` replaces the
-  // one before.
-  void choose(const char* sizes, const char* other, const reports::Choice& choice);
+  // Which way serves calls of some sizes; the newest choice for the same `sizes` replaces the one
+  // before.
+  struct Ways {
+    const char *network, *other;
+  };
+  void choose(const char* sizes, const Ways& ways, const reports::Choice& choice);
   // The last counted call, with its times.
   void keep(const char* path, const char* reason, std::int64_t begin_ns, std::uint64_t bytes,
             std::uint32_t root);
 
  private:
-  static constexpr std::size_t kMostRecords = 16;  // paths and reasons of one communicator
+  static constexpr std::size_t kMostRecords = 32;  // paths and reasons of one communicator
 
   bool is_ours() const;
   reports::CallRecord* find(const char* path, const char* reason) const;
   reports::CallRecord* add(const char* path, const char* reason);
-  reports::ChoiceRecord* choice_of(const char* sizes, const char* other);
+  reports::ChoiceRecord* choice_of(const char* sizes, const Ways& ways);
 
   ReportFile& file_;
   const std::uint64_t forks_;

@@ -106,18 +106,19 @@ TEST_F(Report, HasTheNewestChoiceForEachSizeAfterTheCommunicatorsEnd) {
   OpenFile file(directory_);
   {
     ReportScope world(file, "world", 0, 2);
-    world.choose("up to 1 KiB", "open mpi", {1, 1, 30'000, 70'000});
-    world.choose("up to 2 KiB", "open mpi", {1, 1, 40'000, 80'000});
-    world.choose("up to 1 KiB", "open mpi", {0, 2, 900'000, 60'000});
+    world.choose("up to 1 KiB", {"multicast", "open mpi"}, {1, 1, 30'000, 70'000});
+    world.choose("up to 2 KiB", {"multicast", "open mpi"}, {1, 1, 40'000, 80'000});
+    world.choose("up to 1 KiB", {"multicast", "open mpi"}, {0, 2, 900'000, 60'000});
   }
   const auto choices = report().choices;
   ASSERT_EQ(choices.size(), 2u);
   EXPECT_EQ(reports::get_text(choices[0].sizes), "up to 1 KiB");
   EXPECT_EQ(choices[0].choice.comparisons, 2u);
-  EXPECT_EQ(choices[0].choice.by_multicast, 0u);
-  EXPECT_EQ(choices[1].choice.by_multicast, 1u);
+  EXPECT_EQ(choices[0].choice.by_network, 0u);
+  EXPECT_EQ(choices[1].choice.by_network, 1u);
   for (int i = 0; i < 5000; ++i)
-    ReportScope(file, "dup", 0, 2).choose("up to 1 KiB", "open mpi", {1, 1, 30'000, 70'000});
+    ReportScope(file, "dup", 0, 2)
+        .choose("up to 1 KiB", {"multicast", "open mpi"}, {1, 1, 30'000, 70'000});
   EXPECT_LT(report().choices.size(), 100u) << "those of communicators long gone make room";
 }
 

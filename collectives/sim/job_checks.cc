@@ -33,6 +33,7 @@ JobOutcome& JobOutcome::operator+=(const JobOutcome& other) {
   errors += other.errors;
   network += other.network;
   messages += other.messages;
+  saved_reductions += other.saved_reductions;
   repaired += other.repaired;
   comparisons += other.comparisons;
   changes += other.changes;
@@ -129,9 +130,14 @@ void SimulatedJob::check_paths() {
     if (plan_.is_healthy() && !plan_.has_safeguard &&
         one->how.find_first_not_of("mnx") != std::string::npos)
       fail("failover: nothing has failed, but multicast did not serve");
-    for (std::size_t i = 0; plan_.is_healthy() && i < one->how.size(); ++i)
-      if (one->how[i] == 'x' && fits(program_[i]))
+    const bool is_failover_checked = plan_.is_healthy() && !plan_.has_safeguard;
+    for (std::size_t i = 0; i < one->how.size(); ++i) {
+      if (one->how[i] == 'x' && fits(program_[i]) && is_failover_checked)
         fail("failover: nothing has failed, but the network did not reduce");
+      if (one->how[i] == 's' && !may_be_saved(program_[i].collective, program_[i].blocking) &&
+          !program_[i].is_broadcast())
+        fail("bits: call " + std::to_string(i) + " goes to the saved function");
+    }
   }
 }
 
@@ -179,6 +185,8 @@ void SimulatedJob::count_ways() {
     outcome_.saved += of('s');
     outcome_.network += of('n');
     outcome_.messages += of('x');
+    for (std::size_t i = 0; i < rank->how.size(); ++i)
+      if (rank->how[i] == 's' && !program_[i].is_broadcast()) ++outcome_.saved_reductions;
     outcome_.errors += rank->errors;
   }
   outcome_.comparisons = ranks_.front()->caller.comparisons();

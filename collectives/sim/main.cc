@@ -21,7 +21,8 @@ std::string summary(const JobOutcome& sum) {
   return n(sum.events, " events\ncalls: ") + n(sum.multicast, " multicast, ") +
          n(sum.tree, " down trees, ") + n(sum.saved, " by the saved function, ") +
          n(sum.errors, " in an error; ") + n(sum.repaired, " units repaired\nreductions: ") +
-         n(sum.network, " in the network, ") + n(sum.messages, " by messages\njobs: ") +
+         n(sum.network, " in the network, ") + n(sum.messages, " by messages, ") +
+         n(sum.saved_reductions, " by the saved function\njobs: ") +
          n(sum.returns, " with multicast again, ") + n(sum.aborts, " aborted\nsafeguard: ") +
          n(sum.comparisons, " comparisons, ") + n(sum.changes, " of them changed the way");
 }

@@ -23,6 +23,8 @@ constexpr std::uint64_t kEventsToReconnect = 4000;
 
 // In two size classes.
 const std::vector<std::size_t> kFewSizes = {140, 250, 600, 1000};
+// ... of a rank's block.
+constexpr std::size_t kFewBlocks[] = {5, 8, 29, 32};
 
 std::byte byte_of(std::size_t broadcast, std::size_t at) {
   return static_cast<std::byte>(broadcast * 131 + at * 7 + 1);
@@ -289,13 +291,16 @@ void SimulatedJob::add_reductions() {
     if (random() % 2 == 0) continue;
     each.collective = kKinds[random() % std::size(kKinds)];
     const std::size_t most = random() % 8 == 0 ? 120 : 40;  // some are too long for the group
-    each.bytes = each.collective == coll::Collective::kBarrier ? 0 : 1 + random() % most;
+    each.bytes = 0;
+    if (each.collective == coll::Collective::kBarrier) continue;
+    const std::size_t drawn = random();
+    each.bytes = plan_.has_safeguard ? kFewBlocks[drawn % std::size(kFewBlocks)] : 1 + drawn % most;
   }
 }
 
 void SimulatedJob::begin_reduction(Rank& rank, const Call& call) {
   rank.memory = fake::memory_before(call.shape(), plan_.ranks, rank.rank, rank.at);
-  rank.caller.begin(call.shape(), rank.memory);
+  rank.caller.begin(call.shape(), rank.memory, call.blocking);
 }
 
 std::optional<std::size_t> SimulatedJob::first_wrong_byte(const Rank& rank) const {
@@ -309,17 +314,30 @@ void SimulatedJob::fill(Rank& rank) const {
   for (std::size_t i = 0; i < rank.memory.size(); ++i) rank.memory[i] = byte_of(rank.at, i);
 }
 
+// A broadcast waits for its root, any other call for all ranks.
+bool SimulatedJob::may_leave_saved(const Rank& rank) const {
+  const Call& now = program_[rank.at];
+  if (now.is_broadcast()) return now.root == rank.rank || saved_.contains(rank.at);
+  return std::ranges::all_of(ranks_, [&](const auto& each) {
+    return each->at > rank.at || (each->at == rank.at && each->is_saved);
+  });
+}
+
 // The host's own algorithm, in which all ranks meet. A rank that waits there progresses the NIC, as
 // MPI's progress does: else a root could not answer that an earlier broadcast has been delivered.
 bool SimulatedJob::serve_saved(Rank& rank) {
-  const bool is_root = program_[rank.at].root == rank.rank;
-  if (!is_root && !saved_.contains(rank.at)) {
+  if (!may_leave_saved(rank)) {
     fabric_.progress(rank.rank);
     rank.caller.look_after();
     return false;
   }
-  saved_.insert(rank.at);
-  fill(rank);
+  const Call& now = program_[rank.at];
+  if (now.is_broadcast()) {
+    saved_.insert(rank.at);
+    fill(rank);
+  } else {
+    rank.memory = fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at);
+  }
   end(rank, Code::kDone);
   return true;
 }

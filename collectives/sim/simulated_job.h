@@ -5,11 +5,12 @@
 //   begun      a reduction ends without an error only once all ranks have begun it
 //   error      an error has a cause: the fabric lost that unit, or a process died
 //   path       all ranks take the same path in each call
+//   bits       the saved function reduces nothing, because it may do so in another order
 //   liveness   every call ends
 //   memory     nothing uses the program's memory once its call has ended
 //   life       nobody uses what was destroyed
 //   residue    no group, no receive and no data is left behind at the end
-//   failover   multicast serves every broadcast of a job without a fault and without a safeguard, and
+//   failover   in a job without a fault and without a safeguard multicast serves every broadcast, and
 //              the network every reduction that fits
 //   allocation a call allocates nothing once its like has been served
 #pragma once
@@ -33,9 +34,9 @@ namespace cepheus::coll::sim {
 struct JobOutcome {
   std::optional<std::string> failure;  // "data: rank 2 ..."
   std::uint64_t events = 0;
-  std::uint64_t multicast = 0, tree = 0, saved = 0, errors = 0;  // calls of all ranks
-  std::uint64_t network = 0, messages = 0;                       // reductions of all ranks
-  std::uint64_t repaired = 0;                                    // units, point to point
+  std::uint64_t multicast = 0, tree = 0, saved = 0, errors = 0;   // calls of all ranks
+  std::uint64_t network = 0, messages = 0, saved_reductions = 0;  // reductions of all ranks
+  std::uint64_t repaired = 0;                                     // units, point to point
   std::uint64_t comparisons = 0, changes = 0;  // of the safeguard; of the way that it has chosen
   std::uint64_t returns = 0;                   // jobs in which multicast served again
   std::uint64_t aborts = 0;                    // jobs that a rank ended
@@ -96,6 +97,7 @@ class SimulatedJob {
   void fill(Rank& rank) const;
   void add_reductions();
   void begin_reduction(Rank& rank, const Call& call);
+  bool may_leave_saved(const Rank& rank) const;
   bool serve_saved(Rank& rank);
   void end(Rank& rank, Code rc);
   bool close(Rank& rank);

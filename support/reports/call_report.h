@@ -23,7 +23,7 @@
 namespace cepheus::reports {
 
 inline constexpr std::uint32_t kReportMagic = 0x4345504D;
-inline constexpr std::uint32_t kReportVersion = 4;
+inline constexpr std::uint32_t kReportVersion = 5;
 
 struct ReportHeader {
   std::uint32_t magic = kReportMagic;
@@ -58,11 +58,11 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 256);
 
-// The chosen way for broadcasts of some sizes on a communicator, as rank 0 has decided.
+// The chosen way for calls of some sizes on a communicator, as rank 0 has decided.
 struct Choice {
-  std::uint64_t by_multicast = 0;                // 1: by multicast; 0: the other way
-  std::uint64_t comparisons = 0;                 // of both ways
-  std::uint64_t multicast_ns = 0, other_ns = 0;  // of one broadcast, at the last comparison
+  std::uint64_t by_network = 0;                // 0: the other way
+  std::uint64_t comparisons = 0;               // of both ways
+  std::uint64_t network_ns = 0, other_ns = 0;  // of one call, at the last comparison
 };
 struct ChoiceRecord {
   RecordState state = RecordState::kChoice;
@@ -71,9 +71,10 @@ struct ChoiceRecord {
   std::uint32_t reserved = 0;
   Choice choice;
   std::array<char, 56> communicator;
-  std::array<char, 24> sizes;  // "up to 64 KiB"
-  std::array<char, 24> other;  // the other way: "open mpi"
-  std::array<char, 104> unused{};
+  std::array<char, 24> sizes;    // "up to 64 KiB", "allreduce up to 8 B"
+  std::array<char, 24> network;  // the way by the network: "multicast"
+  std::array<char, 24> other;    // the other way: "open mpi"
+  std::array<char, 80> unused{};
 };
 static_assert(sizeof(ChoiceRecord) == sizeof(CallRecord));
 

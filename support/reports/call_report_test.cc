@@ -42,6 +42,7 @@ TEST(CallReport, GivesBackTheChoices) {
   choice.choice = {1, 3, 31'000, 75'000};
   put_text(choice.communicator, "MPI_COMM_WORLD");
   put_text(choice.sizes, "up to 64 KiB");
+  put_text(choice.network, "multicast");
   put_text(choice.other, "open mpi");
   ChoiceRecord closed = choice;
   closed.state = RecordState::kClosedChoice;
@@ -50,8 +51,10 @@ TEST(CallReport, GivesBackTheChoices) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->records.size(), 1u);
   ASSERT_EQ(report->choices.size(), 2u);
-  EXPECT_EQ(report->choices[0].choice.multicast_ns, 31'000u);
+  EXPECT_EQ(report->choices[0].choice.network_ns, 31'000u);
   EXPECT_EQ(get_text(report->choices[1].sizes), "up to 64 KiB");
+  EXPECT_EQ(get_text(report->choices[1].network), "multicast");
+  EXPECT_EQ(get_text(report->choices[1].other), "open mpi");
 }
 
 TEST(CallReport, RefusesOtherVersionsAndFilesWithoutAHeader) {

@@ -54,8 +54,8 @@ SizesUse use_of(const ChoiceRecord& record) {
   SizesUse use;
   use.sizes = reports::get_text(record.sizes);
   use.other = reports::get_text(record.other);
-  use.way = record.choice.by_multicast != 0 ? "multicast" : use.other;
-  use.multicast_us = static_cast<double>(record.choice.multicast_ns) / 1e3;
+  use.way = record.choice.by_network != 0 ? reports::get_text(record.network) : use.other;
+  use.network_us = static_cast<double>(record.choice.network_ns) / 1e3;
   use.other_us = static_cast<double>(record.choice.other_ns) / 1e3;
   use.comparisons = record.choice.comparisons;
   return use;
@@ -71,7 +71,7 @@ void merge(std::vector<SizesUse>& all, SizesUse use) {
   known->comparisons += use.comparisons;
   if (known->comparisons == 0) return;
   const double share = 1 - before / static_cast<double>(known->comparisons);
-  known->multicast_us += share * (use.multicast_us - known->multicast_us);
+  known->network_us += share * (use.network_us - known->network_us);
   known->other_us += share * (use.other_us - known->other_us);
 }
 
@@ -126,19 +126,19 @@ std::string calls_text(const PathUse& use) {
 
 std::string us_text(double us) { return live::decimal(us) + " us"; }
 
-// Time of one broadcast by each way, by size.
+// Time of one call by each way, by size.
 std::string sizes_text(const JobUse& job, bool colour) {
   live::TextTable table({{"COMMUNICATOR"},
-                         {"BROADCASTS"},
+                         {"CLASS"},
                          {"CHOICE"},
-                         {"MULTICAST", true},
+                         {"NETWORK", true},
                          {"OTHER", true},
                          {"COMPARED", true}});
   bool is_empty = true;
   for (const CommunicatorUse& one : job.communicators) {
     std::string name = one.name;
     for (const SizesUse& use : one.sizes) {
-      table.add({std::exchange(name, ""), use.sizes, use.way, us_text(use.multicast_us),
+      table.add({std::exchange(name, ""), use.sizes, use.way, us_text(use.network_us),
                  us_text(use.other_us), std::to_string(use.comparisons)});
       is_empty = false;
     }
@@ -195,7 +195,7 @@ std::vector<JobUse> explain(const std::vector<FoundReport>& reports) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PathUse, path, reason, calls, fewest, most, ranks_reporting)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SizesUse, sizes, way, other, multicast_us, other_us, comparisons)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SizesUse, sizes, way, other, network_us, other_us, comparisons)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorUse, name, ranks, freed, paths, sizes)
 
 nlohmann::json to_json(const std::vector<JobUse>& jobs) {

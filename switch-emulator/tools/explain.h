@@ -34,10 +34,10 @@ struct PathUse {
   std::uint64_t fewest = 0, most = 0;  // of any rank
   std::uint32_t ranks_reporting = 0;
 };
-// Way of broadcasts of some sizes, and the time of one by either way.
+// Way of calls of some sizes, and the time of one by either way.
 struct SizesUse {
-  std::string sizes, way, other;  // `other`: the alternative to multicast
-  double multicast_us = 0, other_us = 0;
+  std::string sizes, way, other;  // `other`: the alternative to the network
+  double network_us = 0, other_us = 0;
   std::uint64_t comparisons = 0;
 };
 struct CommunicatorUse {

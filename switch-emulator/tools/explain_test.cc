@@ -74,27 +74,44 @@ TEST(Explain, ShowsTheWayAndTheTimeOfEachSize) {
   choice.choice = {0, 3, 410'250, 62'000};
   reports::put_text(choice.communicator, "world");
   reports::put_text(choice.sizes, "up to 64 KiB");
+  reports::put_text(choice.network, "multicast");
   reports::put_text(choice.other, "open mpi");
   FoundReport leader = report(10, "job", true, {record("world", 0, "open mpi", "faster", 100)});
   leader.report.choices = {choice};
   const auto jobs = explain({leader, report(11, "job", true, {})});
   const std::string text = to_text(jobs, false);
   EXPECT_THAT(text,
-              HasSubstr("  world         up to 64 KiB  open mpi   410.2 us  62.0 us         3"));
+              HasSubstr("  world         up to 64 KiB  open mpi  410.2 us  62.0 us         3"));
   const auto written = to_json(jobs)["jobs"][0]["communicators"][0]["sizes"];
   ASSERT_EQ(written.size(), 1u);
   EXPECT_EQ(written[0]["way"], "open mpi");
-  EXPECT_EQ(written[0]["multicast_us"], 410.25);
+  EXPECT_EQ(written[0]["network_us"], 410.25);
+}
+
+TEST(Explain, NamesTheWayOfReductions) {
+  reports::ChoiceRecord choice;
+  choice.ranks = 4;
+  choice.choice = {1, 3, 20'000, 30'000};
+  reports::put_text(choice.communicator, "world");
+  reports::put_text(choice.sizes, "allreduce up to 8 B");
+  reports::put_text(choice.network, "network");
+  reports::put_text(choice.other, "messages");
+  FoundReport leader = report(10, "job", true, {});
+  leader.report.choices = {choice};
+  const auto jobs = explain({leader});
+  EXPECT_THAT(to_text(jobs, false), HasSubstr("allreduce up to 8 B  network"));
+  EXPECT_EQ(to_json(jobs)["jobs"][0]["communicators"][0]["sizes"][0]["other"], "messages");
 }
 
 // MPI_Comm_split names the communicators of all its colours alike.
 TEST(Explain, ShowsCommunicatorsOfOneNameInOneRowForEachSizeAndWay) {
-  const auto choice = [](std::uint64_t by_multicast, std::uint64_t comparisons, std::uint64_t ns) {
+  const auto choice = [](std::uint64_t by_network, std::uint64_t comparisons, std::uint64_t ns) {
     reports::ChoiceRecord one;
     one.ranks = 4;
-    one.choice = {by_multicast, comparisons, ns, 2 * ns};
+    one.choice = {by_network, comparisons, ns, 2 * ns};
     reports::put_text(one.communicator, "split");
     reports::put_text(one.sizes, "up to 64 KiB");
+    reports::put_text(one.network, "multicast");
     reports::put_text(one.other, "open mpi");
     return one;
   };
@@ -104,7 +121,7 @@ TEST(Explain, ShowsCommunicatorsOfOneNameInOneRowForEachSizeAndWay) {
   const auto written = to_json(explain({one, other}))["jobs"][0]["communicators"][0]["sizes"];
   ASSERT_EQ(written.size(), 2u);
   EXPECT_EQ(written[0]["comparisons"], 4);
-  EXPECT_EQ(written[0]["multicast_us"], 25) << "the mean of all comparisons";
+  EXPECT_EQ(written[0]["network_us"], 25) << "the mean of all comparisons";
   EXPECT_EQ(written[0]["other_us"], 50);
   EXPECT_EQ(written[1]["way"], "open mpi");
 }
