@@ -219,6 +219,15 @@ class Safeguard(Preloading, Reporting):
         choices = {each["sizes"]: each["way"] for job in self.jobs().values() for world in job["communicators"] for each in world["sizes"]}
         self.assertEqual(choices, {"up to 1 MiB": "mpich"}, self.explained())
 
+    def test_reductions_leave_slow_links(self):
+        # 52 ms in the network. Barriers are chosen by the machine's load.
+        mca = {"coll_cepheus_reduction_limit": 32768, "coll_cepheus_safeguard_samples": 10}
+        self.assert_ok(self.over_fabric("reduction_rounds_check", "--count", 120, "--size", 16384, settings={"CEPHEUS_MODE": "try"},
+                                        topology=star(2, 'rate = "10Mbps"'), mca=mca))
+        choices = {each["sizes"]: each["way"] for job in self.jobs().values() for world in job["communicators"] for each in world["sizes"]}
+        choices.pop("barrier", None)
+        self.assertEqual(choices, {"allreduce up to 16 KiB": "messages", "allgather up to 16 KiB": "mpich"}, self.explained())
+
 
 class WithoutAFabric(Preloading):
     def test_in_front_of_another_tool_it_begins_once(self):

@@ -1,14 +1,17 @@
 #!/usr/bin/python3
-"""Mode try chooses the faster way for each size of broadcasts: multicast or Open MPI's built-in broadcast."""
+"""Mode try chooses the faster way for each collective and size: the network, or the other way."""
 
 import re
 import unittest
 
-from harness import CHECK, PROGRAMS, REQUIRE, VERBOSE, Reporting, over_fabric, star
+from harness import CHECK, PROGRAMS, REDUCTIONS, REQUIRE, VERBOSE, Reporting, over_fabric, star
 
 LOSSY = star(4, "loss = 0.05")
 # 1 MiB takes 168 ms on these links, and some milliseconds the other way: a busy machine changes neither much.
 SLOW = star(4, 'rate = "50Mbps"')
+# All blocks, of 32 KiB together, take 52 ms in the network, and a few milliseconds by messages.
+SLOWER = star(4, 'rate = "10Mbps"')
+REDUCED = {**VERBOSE, "coll_cepheus_collectives": ",".join(("bcast", *REDUCTIONS)), "coll_cepheus_reduction_limit": 32768}
 # Between hosts there is no shared memory.
 LOOPBACK = {"pml": "ob1", "btl": "self,tcp", "btl_tcp_if_include": "lo"}
 COMPARED = {**LOOPBACK, "coll_cepheus_safeguard_samples": 10}
@@ -98,6 +101,32 @@ class Safeguard(Reporting):
         self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 20_000, mca={"coll_cepheus_safeguard_samples": 0}))
         self.assertEqual(self.choices(), {})
         self.assertEqual(self.calls("open mpi"), 0)
+
+    def check_slow_reductions(self, size, text, **how):
+        """Every bit is right, whatever the way is. Barriers have few bytes, and are chosen by the machine's load."""
+        run = over_fabric(PROGRAMS / "reduction_rounds_check", "--count", 120, "--size", size, topology=SLOWER, mca={**REDUCED, **COMPARED}, **how)
+        self.assert_ok(run)
+        choices = self.choices()
+        self.assertEqual(choices.pop(f"allreduce up to {text}"), "messages", self.explained())
+        self.assertEqual(choices.pop(f"allgather up to {text}"), "open mpi", self.explained())
+        self.assertEqual(set(choices), {"barrier"}, self.explained())
+        self.assertGreater(self.calls("allreduce: messages"), 30, self.explained())
+        self.assertGreater(self.calls("allgather: open mpi"), 30, self.explained())
+        self.assertRegex(run.err, rf"allreduce up to {text} no longer uses the network: one takes [\d.]+ us by the network, [\d.]+ us by messages")
+        self.assertRegex(self.explained(), rf"allreduce up to {text} +messages +[\d.]+ us +[\d.]+ us")
+
+    def test_reductions_leave_slow_links(self):
+        self.check_slow_reductions(8192, "8 KiB")
+
+    def test_reductions_of_ranks_that_share_hosts_leave_slow_links(self):
+        self.check_slow_reductions(4096, "4 KiB", options=("--ranks-per-host", 2))
+
+    def test_random_reductions_have_the_right_bits_by_any_way(self):
+        self.assert_ok(over_fabric(PROGRAMS / "reductions_check", "--count", 60, "--pairwise", 32768, topology=star(4, 'delay = "1ms"'),
+                                   mca={**REDUCED, **OFTEN}))
+        (job,) = self.jobs().values()
+        samples = [each["most"] for one in job["communicators"] for each in one["paths"] if each["path"].endswith("reduce: messages")]
+        self.assertGreater(sum(samples), 0, self.explained())
 
 
 if __name__ == "__main__":
