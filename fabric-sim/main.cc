@@ -194,6 +194,14 @@ CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
   sub.add_option("--seeds", command.options.seeds, "take N random sets of losses and places")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
+  sub.add_option("--members", command.options.members,
+                 "gleam-fig15: take groups of N members alone (64 or 512)")
+      ->type_name("N")
+      ->check(CLI::IsMember({64, 512}));
+  sub.add_option("--loss", command.options.loss,
+                 "gleam-fig15 and gleam-fig16: take this rate of loss alone")
+      ->type_name("RATE")
+      ->check(CLI::Range(1e-6, 0.1));
   sub.add_option("--cdf", command.options.cdf,
                  "draw message sizes from FILE with lines 'BYTES PERCENT' (default: the "
                  "experiment's)")

@@ -18,6 +18,9 @@ struct ExperimentOptions {
   std::string cdf = "";
   bool quick = false;  // fewer and smaller points, for a first look: a minute or two
   unsigned seeds = 0;  // of random links and placements; 0: the experiment's own number
+  // One point alone, for experiments with groups of several sizes and rates of loss; 0: all.
+  std::size_t members = 0;
+  double loss = 0;
   unsigned seeds_or(unsigned when_quick, unsigned when_full) const {
     return seeds != 0 ? seeds : quick ? when_quick : when_full;
   }

@@ -17,14 +17,14 @@ constexpr std::size_t kPorts = 64, kPods = 16;
 constexpr double kGigabits = 200;
 constexpr std::uint64_t kBytes = 16 << 20;
 
-LossSweep sweep_of(std::size_t members, unsigned seeds) {
+LossSweep sweep_of(std::size_t members, const ExperimentOptions& options, unsigned seeds,
+                   std::vector<double> rates) {
   LossSweep sweep;
   sweep.fabric = net::fat_tree(kPorts, paper_link(kGigabits), kPods);
   sweep.where = LossAt::kMiddleSwitches;
   sweep.hosts = random_hosts(members, sweep.fabric.hosts.size(), 1);
   sweep.bytes = kBytes;
-  // The paper begins at 1e-8. Below 1e-5 hardly a run loses a packet.
-  sweep.rates = {1e-5, 1e-4, 1e-3};
+  sweep.rates = options.loss > 0 ? std::vector{options.loss} : std::move(rates);
   sweep.seeds = seeds;
   return sweep;
 }
@@ -37,8 +37,10 @@ double sum(const HplTimes& times) { return microseconds(times.panel + times.swap
 
 void measure_job(std::size_t members, const std::string& paper_saved,
                  const ExperimentOptions& options, Report& report) {
+  if (options.members != 0 && options.members != members) return;
+  // The paper begins at 1e-8. Below 1e-5 hardly a run loses a packet.
+  const LossSweep sweep = sweep_of(members, options, options.seeds_or(1, 3), {1e-5, 1e-4, 1e-3});
   const HostGroups group{first_hosts(members)};
-  const LossSweep sweep = sweep_of(members, options.seeds_or(1, 3));
   const std::string n = ", " + std::to_string(members);
   const LossMedians gleam = sweep_loss(
       sweep, "gleam" + n, [&](Testbed& t) { return sum(time_of_gleam(t, group, group, kBytes)); },
@@ -71,14 +73,14 @@ void measure_job(std::size_t members, const std::string& paper_saved,
 
 void run_fig15(const ExperimentOptions& options, Report& report) {
   measure_job(64, "46..52", options, report);
-  if (!options.quick) measure_job(512, "86..94", options, report);
+  if (!options.quick || options.members != 0) measure_job(512, "86..94", options, report);
 }
 
 void run_fig16(const ExperimentOptions& options, Report& report) {
   const std::size_t members = 512;
   const auto ranks = first_hosts(members);
-  LossSweep sweep = sweep_of(members, options.seeds_or(3, 3));
-  sweep.rates = {1e-4, 1e-3};  // at which the paper gives its goodput
+  // The rates at which the paper gives its goodput.
+  const LossSweep sweep = sweep_of(members, options, options.seeds_or(3, 3), {1e-4, 1e-3});
   const auto measured = [&](Testbed& t) {
     return microseconds(time_of_multicast(t, ranks, kBytes).received);
   };
@@ -87,7 +89,7 @@ void run_fig16(const ExperimentOptions& options, Report& report) {
   LossSweep each_packet = sweep;
   each_packet.ack_every = 1;
   each_packet.seeds = options.seeds_or(1, 1);
-  if (options.quick) each_packet.rates = {1e-4};
+  if (options.quick) each_packet.rates = {sweep.rates.front()};
   sweep_loss(each_packet, "gleam, ACK a packet", measured, report, paper);
   if (options.quick) return;
   LossSweep unicasts = sweep;  // they take far longer to simulate
