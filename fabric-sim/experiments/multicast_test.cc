@@ -131,6 +131,30 @@ TEST(Loss, OfLastAcknowledgementsCostsFewTimeOuts) {
   EXPECT_LT(4 * time_outs_of_messages(true), time_outs_of_messages(false));
 }
 
+// Each turn has a packet from one leaf, and acknowledgements from fifteen.
+std::uint64_t repeats_of_turns(bool repeats_last_ack) {
+  std::uint64_t repeats = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    net::Topology fabric = net::leaf_spine(16, 1, 1, paper_link());
+    lose(fabric, LossAt::kMiddleSwitches, 0.02);
+    for (net::SwitchSpec& spec : fabric.switches) {
+      spec.config.rules.last_ack_again = repeats_last_ack;
+    }
+    Testbed testbed(fabric, {.seed = seed});
+    MulticastGroup group(testbed, first_hosts(16));
+    for (int i = 0; i < 5; ++i) {
+      group.take_turns(4096);
+      testbed.run_until([&] { return group.is_done(); });
+    }
+    repeats += testbed.totals().retransmitted;
+  }
+  return repeats;
+}
+
+TEST(Loss, OfLastAcknowledgementsBetweenSwitchesCostsFewRepeats) {
+  EXPECT_LT(4 * repeats_of_turns(true), repeats_of_turns(false));
+}
+
 TEST(Hosts, AtRandomAreDifferentOnesAndTheSameForASeed) {
   const auto hosts = random_hosts(50, 60, 7);
   EXPECT_EQ(hosts, random_hosts(50, 60, 7));

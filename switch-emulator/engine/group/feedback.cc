@@ -201,7 +201,7 @@ Instant repeat_last_acks(Call& call, Group& group) {
     CEPHEUS_SITUATION("the last ACK of a turn is sent again");
     wire::Aeth answer;
     if (is_source) answer.msn = turn.messages();
-    send_feedback(call, group, ack->path, turn.name(), answer, ack->psn);
+    send_feedback(call, group, ack->path, ack->turn, answer, ack->psn);
     call.count(Counter::kLastAckRepeated);
     call.count(Counter::kFeedbackToSource);
   }
@@ -221,9 +221,12 @@ void acknowledge_to_source(Call& call, Group& group) {
   Turn& turn = group.turn;
   const Psn all_have = turn.acknowledge();
   to_source(call, group, {}, all_have);
-  const bool is_host = turn.source() != kNoPath && group.tree.paths[turn.source()].is_host;
-  if (is_host && turn.rests()) {
-    group.last_acks->on_sent(call.now, {turn.source(), turn.at_port(all_have)});
+  if (turn.source() == kNoPath || !turn.rests()) return;
+  const LastAcks::Ack ack{turn.source(), turn.at_port(all_have), turn.name()};
+  if (group.tree.paths[turn.source()].is_host) {
+    group.last_acks->on_sent_to_host(call.now, ack);
+  } else {
+    group.last_acks->on_sent_to_switch(call.now, ack, group.feedback_timer->since_data(call.now));
   }
 }
 

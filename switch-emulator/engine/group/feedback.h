@@ -29,7 +29,7 @@ void acknowledge_by_sending(Call& call, Group& group, PathNo path);
 // acknowledged. Returns the time of the next check.
 Instant request_if_overdue(Call& call, Group& group);
 
-// Repeats the last ACKs of hosts whose turn rests or has ended. Returns the time of the next check.
+// Repeats the last ACKs of turns that rest or have ended. Returns the time of the next check.
 Instant repeat_last_acks(Call& call, Group& group);
 
 // A path has left: all packets may now have been acknowledged.

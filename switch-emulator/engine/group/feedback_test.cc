@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "switch-emulator/engine/group/last_acks.h"
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -314,120 +313,6 @@ TEST(Feedback, CountsCompletelyAcknowledgedMessages) {
   net->data(0, 9);  // a repeat ends no second message
   net->ack(1, 9);
   EXPECT_EQ(msn(), 3u);
-}
-
-class LastAckOf : public testing::Test {
- protected:
-  std::unique_ptr<TestNetwork> net = make_star(2, true, [](SwitchConfig& c) {
-    c.rules.last_ack_again = true;
-    c.rules.request_again = false;
-  });
-  std::uint32_t last_msn(std::size_t host) const {
-    const auto frame = Frame::from_bytes(net->frames(host).back());
-    return wire::RoceHeaders::parse(*frame)->aeth.msn;
-  }
-};
-
-TEST_F(LastAckOf, ATurnThatRestsIsRepeatedTwice) {
-  net->data(0, 0);
-  net->ack(1, 0);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
-  net->advance(1ms - 1us);
-  EXPECT_EQ(net->inbox(0), Texts());
-  net->advance(1us);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
-  net->advance(9ms);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
-  net->advance(10s);
-  EXPECT_EQ(net->inbox(0), Texts());
-  EXPECT_EQ(net->count(Counter::kLastAckRepeated), 2u);
-  net->data(0, 1);
-  net->ack(1, 1);
-  net->clear();
-  net->advance(1ms);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
-}
-
-// The switch stood still for longer than both waits.
-TEST(LastAcks, ThatAreRepeatedLateAreRepeatedAgainLater) {
-  const Instant sent{1s};
-  LastAcks last;
-  last.on_sent(sent, {2, Psn(7)});
-  EXPECT_EQ(last.next(), sent + 1ms);
-  EXPECT_EQ(last.take_due(sent + 3s)->psn, Psn(7));
-  EXPECT_EQ(last.next(), sent + 3s + 9ms);
-  EXPECT_EQ(last.take_due(sent + 6s)->path, 2);
-  EXPECT_EQ(last.next(), wire::kNever);
-}
-
-TEST(LastAcks, AreThoseOfTheLastFewSources) {
-  const Instant sent{1s};
-  LastAcks last;
-  const auto taken = [&] {
-    std::vector<PathNo> paths;
-    while (const auto ack = last.take_due(sent + 2ms)) paths.push_back(ack->path);
-    std::ranges::sort(paths);
-    return paths;
-  };
-  for (PathNo path = 0; path < 5; ++path) last.on_sent(sent + path * 1us, {path, Psn(0)});
-  last.on_sent(sent + 9us, {3, Psn(1)});
-  last.on_path_removed(2, 4);
-  EXPECT_EQ(taken(), (std::vector<PathNo>{1, 2, 3}));
-}
-
-// The source's window is full, and it can't send the next packet without the ACK.
-TEST_F(LastAckOf, AMessageThatGoesOnIsRepeated) {
-  net->data(0, 0, false);
-  net->ack(1, 0);
-  net->clear();
-  net->advance(1ms);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
-}
-
-TEST_F(LastAckOf, ATurnThatGoesOnIsNotRepeated) {
-  net->data(0, 0);
-  net->ack(1, 0);
-  net->data(0, 1);
-  net->clear();
-  net->advance(1s);
-  EXPECT_EQ(net->inbox(0), Texts()) << "a packet is not acknowledged";
-}
-
-// The next source has begun before the first repeat.
-TEST_F(LastAckOf, ATurnThatHasEndedIsRepeatedToo) {
-  net->message(0, 0, 1);
-  net->ack(1, 1);
-  const std::uint32_t msn = last_msn(0);
-  net->data(1, 0);
-  net->ack(0, 0);
-  net->clear();
-  net->advance(1ms);
-  EXPECT_EQ(last_msn(0), msn);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
-  EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
-  net->data(0, 2);
-  net->clear();
-  net->advance(1s);
-  EXPECT_EQ(net->inbox(0), Texts()) << "it has begun another turn";
-}
-
-// The ACK opens the gate for the next source at once.
-TEST_F(LastAckOf, ATurnIsRepeatedThoughTheNextSourceHasWaited) {
-  net->data(0, 0);
-  net->data(1, 0);
-  net->ack(1, 0);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0"}));
-  net->advance(1ms);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
-}
-
-TEST(LastAckOverATrunk, IsRepeatedByTheSourcesOwnSwitch) {
-  auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.rules.last_ack_again = true; });
-  net->data(0, 0);
-  for (const std::size_t host : {1, 2, 3}) net->ack(host, 0);
-  net->advance(1s);
-  EXPECT_EQ(net->count(Counter::kLastAckRepeated, 0), 2u);
-  EXPECT_EQ(net->count(Counter::kLastAckRepeated, 1), 0u);
 }
 
 TEST(Feedback, ComparesPsnsOnTheirCircle) {

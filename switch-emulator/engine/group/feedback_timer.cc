@@ -43,7 +43,7 @@ void FeedbackTimer::reset() {
 
 void FeedbackTimer::on_data(Instant now, PathNo from, Psn psn, bool ack_request, bool is_new,
                             const std::optional<Naks::Repeat>& repeat) {
-  last_ = now;
+  last_ = data_at_ = now;
   is_sooner_ |= repeat.has_value();
   if (repeat && repeat->trip) {
     RoundTrip& trip = paths_[from].to_source;

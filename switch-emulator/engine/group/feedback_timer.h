@@ -56,6 +56,8 @@ class FeedbackTimer {
   // The source has waited, and repeats to the path the packet that it lacks first.
   void on_repeat(PathNo path) { is_sooner_ |= std::exchange(paths_[path].is_unready, false); }
 
+  // Since the source's last packet came.
+  Duration since_data(Instant now) const { return now - data_at_; }
   // Whether a packet that must be acknowledged has been sent, and a path has not acknowledged it.
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
   // When a request is due, if no packet arrives until then.
@@ -110,6 +112,7 @@ class FeedbackTimer {
   Psn min_;
   Psn newest_;      // of the burst
   Instant last_{};  // last packet of the turn, data or feedback
+  Instant data_at_{};
 };
 
 }  // namespace cepheus::fabric
