@@ -119,7 +119,7 @@ const Experiment kGleamFig15 = {
     "20 s quick, 20 min",
     "loss at each switch",
     "saved, 64",
-    "as the paper's at all rates; with 512 less, and slower than ring and long at 1e-3",
+    "as the paper's at all rates; with 512 less",
     gleam_loss::run_fig15};
 
 const Experiment kGleamFig16 = {"gleam-fig16",
