@@ -5,7 +5,6 @@
 #include "tests/hostile/flood.h"
 #include "wire/arp.h"
 #include "wire/probe.h"
-#include "wire/reduction.h"
 
 namespace cepheus::hostile {
 namespace {
@@ -17,7 +16,7 @@ using wire::MrpType;
 using wire::Opcode;
 using wire::Qpn;
 
-constexpr McstId kOwnGroup{198, 18, 201, 1}, kOwnReduction{198, 18, 203, 1};
+constexpr McstId kOwnGroup{198, 18, 201, 1};
 constexpr Qpn kNoQp(0x11);
 
 class RoceFlood final : public Flood {
@@ -169,55 +168,6 @@ class OwnGroupFlood final : public Flood {
   std::uint32_t next_ = 0;
 };
 
-// A reduction group of its own alone. Each unit is complete at once, and its result is never
-// acknowledged. Between good contributions there are ones beyond its credit, of other epochs,
-// operations and lengths.
-class ReductionFlood final : public Flood {
- public:
-  explicit ReductionFlood(const Scenario& scenario)
-      : Flood(scenario),
-        data_(roce_to(kOwnReduction, Opcode::kRcSendOnlyImm, wire::kVirtualQpn)),
-        payload_(kLarge) {
-    message_.header.epoch = kEpoch;
-    message_.header.mcst_id = kOwnReduction;
-    message_.header.instance = 77;
-    message_.add({port_->identity().address, Qpn(0x77)});
-  }
-
- private:
-  static constexpr std::uint16_t kEpoch = 1;
-  static constexpr std::uint32_t kBetweenSetUps = 1 << 20;
-
-  bool make(Frame& frame) override {
-    const std::uint32_t now = next_++ % kBetweenSetUps;
-    if (now < 2) return set_up(frame, now == 0);
-    const std::uint32_t kind = next_ % 8;
-    const std::uint32_t unit = kind == 0 ? unit_ + 1000 : unit_++;
-    wire::ReductionImm imm{static_cast<std::uint8_t>(wire::ReductionOp::kOr), 0, kEpoch,
-                           static_cast<std::uint16_t>(unit)};
-    if (kind == 1) imm.epoch = kEpoch + 1;
-    if (kind == 2) imm.operation = 9;
-    if (kind < 3 && kind > 0) --unit_;
-    data_.imm.value = imm.value();
-    data_.bth.psn = wire::group_start_psn(kOwnReduction, kEpoch) + static_cast<std::int32_t>(unit);
-    const std::size_t bytes = kind == 3 ? kLarge : 4 * kind;
-    data_.emit(frame, bytes);
-    return set_payload(frame, std::span(payload_).first(bytes));
-  }
-  bool set_up(Frame& frame, bool begins) {
-    message_.header.type = begins ? MrpType::kRegister : MrpType::kActivate;
-    message_.header.flags = begins ? wire::MrpHeader::kLossEnds : 0;  // members beside it
-    message_.reduction.reset();
-    if (begins) message_.reduction = wire::MrpReduction{wire::MrpReduction::kGather, kLarge, 256};
-    return make_registration(frame, message_);
-  }
-
-  wire::MrpMessage message_;
-  wire::RoceHeaders data_;
-  const std::vector<std::uint8_t> payload_;
-  std::uint32_t next_ = 0, unit_ = 0;
-};
-
 }  // namespace
 
 Made flood_with_roce(const Scenario& scenario, Ipv4 to, Opcode opcode, std::size_t bytes) {
@@ -253,9 +203,5 @@ Made flood_with_repeats(const Scenario& scenario) {
 Made flood_with_probes(const Scenario& scenario) { return std::make_unique<ProbeFlood>(scenario); }
 
 Made flood_own_group(const Scenario& scenario) { return std::make_unique<OwnGroupFlood>(scenario); }
-
-Made flood_own_reduction(const Scenario& scenario) {
-  return std::make_unique<ReductionFlood>(scenario);
-}
 
 }  // namespace cepheus::hostile

@@ -31,7 +31,11 @@ Made flood_with_repeats(const Scenario& scenario);
 Made flood_with_probes(const Scenario& scenario);
 // Data to a group without its members' consent; the victim is one of them.
 Made flood_own_group(const Scenario& scenario);
-// Contributions, good and bad ones, to a reduction group of its own.
+// To a reduction group of its own (reduction_floods.cc): contributions, good and bad ones; requests
+// for results that it has; one contribution again and again.
 Made flood_own_reduction(const Scenario& scenario);
+Made request_results_by_nak(const Scenario& scenario);
+Made request_results_by_rnr(const Scenario& scenario);
+Made repeat_a_contribution(const Scenario& scenario);
 
 }  // namespace cepheus::hostile

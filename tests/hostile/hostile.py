@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Measures what hostile hosts take from others: floods, attacks on rings, doorbells and sockets.
 
-Four honest ranks broadcast over a fabric of six hosts and check every byte. One or both of the others run one attack after another,
-in turns with a control measurement: CPU load on as many cores. A line for each attack: broadcasts a second beside it and beside the
-control, the part that is left (the median over the turns, and its upper bound with a confidence of 95 %), whether all data was
-right, failed groups, the switch's resources, and the counters of the hostile hosts' ports that grew most.
-An attack takes too much if even that upper bound is below its limit: schedulers make speeds of small broadcasts differ tenfold
-between turns.
+Four honest ranks broadcast and reduce over a fabric of six hosts and check every byte. One or both of the others run one attack
+after another, in turns with a control measurement: CPU load on as many cores. A line for each attack: rounds a second, of a
+broadcast and a reduction, beside it and beside the control, the part that is left (the median over the turns, and its upper bound
+with a confidence of 95 %), whether all data was right, failed groups, the switch's resources, and the counters of the hostile
+hosts' ports that grew most. An attack takes too much if even that upper bound is below its limit: schedulers make speeds of small
+messages differ tenfold between turns.
 """
 
 import argparse
@@ -32,8 +32,9 @@ HONEST = 4
 # The attack of each of the two hostile hosts.
 ATTACKS = {
     **{name: (name, "rest") for name in (
-        "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "own-reduction", "arp",
-        "mrp-garbage", "register", "register-again", "probe", "descriptors", "indices", "doorbell", "control", "connect")},
+        "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "own-reduction",
+        "reduction-nak", "reduction-rnr", "reduction-again", "arp", "mrp-garbage", "register", "register-again", "probe",
+        "descriptors", "indices", "doorbell", "control", "connect")},
     "accomplice": ("unicast-4k", "at-friend"),
     "collusion": ("at-friend", "at-friend"),
     "words": ("words", "at-friend"),
@@ -50,6 +51,9 @@ SIGNS = {
     "unknown-group": {"drop_unknown_group": 100},
     "own-group": {"drop_not_active": 100, "data_taken": 100},
     "own-reduction": {"reduction_taken": 100},
+    "reduction-nak": {"feedback_taken": 100},
+    "reduction-rnr": {"feedback_taken": 100},
+    "reduction-again": {"reduction_duplicate": 100},
     "mrp-garbage": {"drop_malformed": 100},
     "register": {"drop_mrp_rate": 100, "mrp_register": 100},
     "register-again": {"mrp_register": 100},
@@ -112,7 +116,7 @@ class Broadcasts(LiveRun):
         return struct.unpack_from("=Q", self.meter)[0]
 
     def speed(self, seconds):
-        """Broadcasts a second."""
+        """Rounds a second."""
         before, began = self.done(), time.monotonic()
         time.sleep(seconds)
         return (self.done() - before) / (time.monotonic() - began)

@@ -1,10 +1,11 @@
-/* Broadcasts of one size from rotating roots, every byte checked, until it is stopped.
+/* Rounds of a broadcast of one size from rotating roots and a reduction, every byte checked, until
+ * it is stopped.
  *
  *   mpirun ... steady_check --size BYTES --meter FILE
  *
- * FILE is 16 bytes that rank 0 shares with an observer: the number of completed broadcasts, and
- * whether to stop (not 0), both as 64-bit integers of the machine. Rank 0 prints "started" after
- * the first one. Exit 0 and a line "ok: ..." if all was right.
+ * FILE is 16 bytes that rank 0 shares with an observer: the number of completed rounds, and whether
+ * to stop (not 0), both as 64-bit integers of the machine. Rank 0 prints "started" after the first
+ * ones. Exit 0 and a line "ok: ..." if all was right.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -28,7 +29,21 @@ static void unmark(unsigned char* p, size_t n, uint64_t key) {
   }
 }
 
-enum { kRound = 16 }; /* broadcasts between two checks whether to stop */
+enum { kRounds = 16 };  /* between two checks whether to stop */
+enum { kReduced = 64 }; /* numbers in a reduction */
+
+/* Sums of all ranks. 0 if they are right, else 1 and a line on stderr. */
+static int reduce(uint64_t key, int rank, int size) {
+  uint64_t own[kReduced], sum[kReduced];
+  for (uint64_t n = 0; n < kReduced; n++) own[n] = mix(key + n) + (uint64_t)rank;
+  MPI_Allreduce(own, sum, kReduced, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  for (uint64_t n = 0; n < kReduced; n++) {
+    if (sum[n] == mix(key + n) * (uint64_t)size + (uint64_t)(size * (size - 1) / 2)) continue;
+    fprintf(stderr, "rank %d: number %d of a reduction is wrong\n", rank, (int)n);
+    return 1;
+  }
+  return 0;
+}
 
 struct meter {
   _Atomic uint64_t done, stop;
@@ -54,7 +69,7 @@ int main(int argc, char** argv) {
   unsigned char* memory = get_memory(bytes);
   long i = 0;
   while (!stop) {
-    for (const long end = i + kRound; i < end; i++) {
+    for (const long end = i + kRounds; i < end; i++) {
       const uint64_t key = mix((uint64_t)i);
       const int root = (int)(i % size);
       before_broadcast(memory, bytes, key, root, MPI_COMM_WORLD);
@@ -62,12 +77,13 @@ int main(int argc, char** argv) {
       MPI_Bcast(memory, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
       unmark(memory, bytes, key);
       wrong |= after_broadcast(memory, bytes, key, root, MPI_COMM_WORLD);
+      wrong |= reduce(key, rank, size);
       if (meter != NULL) atomic_store(&meter->done, (uint64_t)i + 1);
     }
-    if (meter != NULL && i == kRound) print_now("started");
+    if (meter != NULL && i == kRounds) print_now("started");
     if (meter != NULL) stop = atomic_load(&meter->stop) != 0;
     MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   free(memory);
-  return finish(wrong, "broadcasts", i);
+  return finish(wrong, "rounds", i);
 }
