@@ -1,8 +1,11 @@
 // Broadcasts on the same communicator share their state, so that none allocates.
 #include <gtest/gtest.h>
 
+#include "collectives/communicator_state.h"
+#include "collectives/core/parameters.h"
 #include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_job.h"
+#include "collectives/fakes/fake_mpi.h"
 
 namespace cepheus::coll {
 namespace {
@@ -81,6 +84,25 @@ TEST_P(AllocationWithoutAFabric, IsNotPartOfABroadcastEither) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, AllocationWithoutAFabric,
                          testing::Values(Kind{200, false, 1}, Kind{1000, false, 1}));
+
+// The host's own reductions pass by on each machine without a fabric.
+TEST(AllocationOnOneHost, IsNotPartOfAReductionThatTheHostServes) {
+  constexpr int kRanks = 4, kCounted = 100;
+  fake::use_small_sizes();
+  parameters().ranks_per_host = kRanks;
+  fake::Mpi mpi(kRanks);
+  CommunicatorState state(mpi.communicator(0));
+  const ReductionShape sum{Collective::kAllreduce, 8};
+  const auto call = [&] {
+    const fake::Counting is_counted(true);
+    EXPECT_FALSE(state.may_serve(sum));
+    state.count_saved(sum, true, CallReport::begin_call());
+  };
+  call();  // opens the report
+  const std::size_t before = fake::allocations();
+  for (int i = 0; i < kCounted; ++i) call();
+  EXPECT_EQ(fake::allocations() - before, 0u);
+}
 
 }  // namespace
 }  // namespace cepheus::coll
