@@ -44,7 +44,8 @@ class MemberList {
     confirm(find(leader));
   }
   bool has_confirmed(std::size_t i) const { return confirmed_[i]; }
-  void confirm(std::size_t i) {
+  void confirm(std::size_t i) {  // once in a step
+    assert(i < members_.size() && !confirmed_[i]);
     confirmed_[i] = true;
     --missing_;
   }

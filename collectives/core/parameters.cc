@@ -135,9 +135,8 @@ std::vector<Setting> settings() {
        4,
        &p.collectives,
        kAny,
-       "Serve these collectives, by names with commas between them; all: bcast, and in the "
-       "switches "
-       "barrier, allreduce, reduce, allgather",
+       "Serve these collectives, by names with commas between them, out of "
+       "bcast,barrier,allreduce,reduce,allgather; the switches serve all but bcast",
        {},
        false,
        read_collectives},

@@ -1,6 +1,5 @@
 // Plain verbs programs with large or failing requests: the specified results, and never a hang.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>

@@ -1,5 +1,6 @@
 // The state of a volume's writer: for its replicas (progress_of()), for programs (JSON), and for
-// people (failure(), missing_replicas()). Lost data are listed as ranges of bytes, adjoining chunks joined; the text names the first eight, the JSON all.
+// people (failure(), missing_replicas()). Lost data are listed as ranges of bytes, adjoining chunks
+// joined; the text names the first eight, the JSON all.
 // A volume that has not ended has no failure. Bytes that are no UTF-8 are replaced.
 #include <nlohmann/json.hpp>
 

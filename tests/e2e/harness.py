@@ -71,8 +71,8 @@ class Run:
         return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
 
     def lines_of_broadcasts(self):
-        """... but those about a communicator's reductions: the checks end with some."""
-        return [line for line in self.cepheus_lines() if "reductions" not in line]
+        """... but those that name the path of a communicator's reductions: the checks end with some."""
+        return [line for line in self.cepheus_lines() if "reductions in the network" not in line and " reductions or " not in line]
 
     def variables(self):
         """coll/cepheus's MPI_T variables, as rank 0 printed them. With libcepheus-mpi.so those that count calls, from a report."""

@@ -1,5 +1,5 @@
 /* The first large broadcast comes when the fabric has just failed: its group is being set up while
- * the small ones' group fails. Until then ranks exchange messages alone, so no other group is set up.
+ * the small ones' group fails. Between the two ranks exchange messages alone.
  *
  *   set_up_check --until FILE     "started" after some small broadcasts; the rest once FILE exists
  *                [--straight 1]   1: begins with a large one
