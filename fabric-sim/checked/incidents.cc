@@ -111,7 +111,7 @@ void add_incidents(ScenarioPlan& plan) {
     if (is_death(incident) && !is_reported) {
       plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
     }
-    if (incident.kind == IncidentKind::kProgramStall) {
+    if (incident.kind == IncidentKind::kProgramStall && plan.has_sender_groups()) {
       plan.event_budget +=
           kEventsPerStalledMillisecond * static_cast<std::uint64_t>(incident.lasts / 1ms);
     }

@@ -110,9 +110,11 @@ void ReductionLedger::on_gave_up(std::size_t member, const std::string& why) {
 bool ReductionLedger::is_named(std::size_t member, const std::string& why) const {
   const std::size_t leader = plan_.group.leader;
   if (member != leader || is_hostile(leader)) return true;
-  const std::size_t at = why.find(hostile_->address);
-  const std::size_t end = at + hostile_->address.size();
-  return at != why.npos && (end == why.size() || std::isdigit(why[end]) == 0);
+  for (std::size_t at = 0; (at = why.find(hostile_->address, at)) != why.npos; ++at) {
+    const std::size_t end = at + hostile_->address.size();
+    if (end == why.size() || std::isdigit(why[end]) == 0) return true;  // else a longer address
+  }
+  return false;
 }
 
 bool ReductionLedger::is_done(const Member& member) const {

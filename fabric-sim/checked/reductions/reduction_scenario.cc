@@ -46,14 +46,21 @@ void ReductionScenario::add_hostile_members(Group& group) {
 bool ReductionScenario::waits_for_hostile(const Group& group) const {
   if (!group.ledger.hostile()) return false;
   const std::size_t member = group.ledger.hostile()->member;
-  const wire::Ipv4 hostile = plan().topology.hosts[group.plan().members[member].host].address;
+  const auto host_of = [&](const auto& one) -> const net::HostSpec& {
+    return plan().topology.hosts[one.host];
+  };
+  const auto& all = group.plan().members;
+  const wire::Ipv4 hostile = host_of(all[member]).address;
+  const bool is_alone =
+      std::ranges::count(all, host_of(all[member]).switch_index,
+                         [&](const auto& one) { return host_of(one).switch_index; }) == 1;
   bool waits = false;
   for (const auto& node : network().switches()) {
     const auto view = node->engine().group(group.plan().id);
     for (const fabric::PathView& path : view ? view->paths : std::vector<fabric::PathView>()) {
       if (!path.late) continue;
       if (path.is_host && path.host != hostile) return false;
-      waits = true;
+      waits = waits || path.is_host || is_alone;
     }
   }
   return waits;

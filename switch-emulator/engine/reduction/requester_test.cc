@@ -74,6 +74,17 @@ TEST(Requester, HasFewerUnitsUnderWayAfterEachRequest) {
   EXPECT_EQ(out.limit(64), out.next() + 1);
 }
 
+TEST(Requester, HasFewerUnitsUnderWayAfterEachPause) {
+  Requester out = after_sending(64);
+  std::uint64_t repeats = 0;
+  for (int n = 0; n < 64; ++n) {
+    out.on_pause(kBegin);
+    out.on_due(kBegin);
+    for (; out.next() < out.limit(64); ++repeats) out.on_sent(kBegin);
+  }
+  EXPECT_LE(repeats, 2 * 64u);
+}
+
 TEST(Requester, HasAllUnderWayAgainOnceTheRepeatsHaveCome) {
   Requester out = after_sending(16);
   EXPECT_TRUE(out.on_nak(kBegin, 1ms));
