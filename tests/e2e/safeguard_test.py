@@ -103,13 +103,15 @@ class Safeguard(Reporting):
         self.assertEqual(self.calls("open mpi"), 0)
 
     def check_slow_reductions(self, size, text, **how):
-        """Every bit is right, whatever the way is. Barriers have few bytes, and are chosen by the machine's load."""
-        run = over_fabric(PROGRAMS / "reduction_rounds_check", "--count", 120, "--size", size, topology=SLOWER, mca={**REDUCED, **COMPARED}, **how)
+        """Every bit is right, whatever the way is. Barriers have few bytes, and are chosen by the machine's load. A first comparison
+        that is void is repeated after 200 calls."""
+        run = over_fabric(PROGRAMS / "reduction_rounds_check", "--count", 400, "--size", size, topology=SLOWER, mca={**REDUCED, **COMPARED}, **how)
         self.assert_ok(run)
         choices = self.choices()
         self.assertEqual(choices.pop(f"allreduce up to {text}"), "messages", self.explained())
         self.assertEqual(choices.pop(f"allgather up to {text}"), "open mpi", self.explained())
-        self.assertEqual(set(choices), {"barrier"}, self.explained())
+        choices.pop("barrier", None)
+        self.assertEqual(choices, {}, self.explained())
         self.assertGreater(self.calls("allreduce: messages"), 30, self.explained())
         self.assertGreater(self.calls("allgather: open mpi"), 30, self.explained())
         self.assertRegex(run.err, rf"allreduce up to {text} no longer uses the network: one takes [\d.]+ us by the network, [\d.]+ us by messages")
@@ -125,8 +127,9 @@ class Safeguard(Reporting):
         self.assert_ok(over_fabric(PROGRAMS / "reductions_check", "--count", 60, "--pairwise", 32768, topology=star(4, 'delay = "1ms"'),
                                    mca={**REDUCED, **OFTEN}))
         (job,) = self.jobs().values()
-        samples = [each["most"] for one in job["communicators"] for each in one["paths"] if each["path"].endswith("reduce: messages")]
-        self.assertGreater(sum(samples), 0, self.explained())
+        samples = [each for one in job["communicators"] for each in one["paths"] if each["path"].endswith("reduce: messages")
+                   and each["reason"].startswith(("a sample", "faster than the network"))]
+        self.assertGreater(len(samples), 0, self.explained())
 
 
 if __name__ == "__main__":
