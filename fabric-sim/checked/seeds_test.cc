@@ -13,7 +13,7 @@ namespace {
 
 auto run_without_a_rule(unsigned jobs, std::size_t most_failures, std::size_t& reported) {
   PlanOptions options;
-  net::set_rule(options.rules, "lost_aggregate_answer", false);
+  net::set_rule(options.rules, "nak_ordering", false);
   return run_seeds(
       1, 60, jobs, most_failures, [&](std::uint64_t seed) { return run_seed(seed, options); },
       [&](const FailedSeed<Outcome>&) { ++reported; });
