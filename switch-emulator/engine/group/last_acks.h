@@ -37,9 +37,10 @@ class LastAcks {
   }
   // The host at `ack.path` has been sent an acknowledgement of all that it has sent.
   void on_sent_to_host(wire::Instant now, const Ack& ack) { keep(now, ack, now + kFirstWait, 1); }
-  // The switch there has, `took` after the last packet came.
+  // The switch there has, `took` after the last packet came. An answer of this switch itself, at
+  // once, says nothing of a time that a repeat should wait, and gets none.
   void on_sent_to_switch(wire::Instant now, const Ack& ack, wire::Duration took) {
-    keep(now, ack, now + took, 0);
+    if (took > wire::Duration{0}) keep(now, ack, now + took, 0);
   }
   // One that is due. It is repeated late if the switch stood still. The time to the next repeat
   // stays.

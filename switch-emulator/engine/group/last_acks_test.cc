@@ -55,6 +55,15 @@ TEST(LastAcks, ThatAreRepeatedLateAreRepeatedAgainLater) {
   EXPECT_EQ(last.next(), wire::kNever);
 }
 
+TEST(LastAcks, OfASwitchItselfAreNotRepeatedToTheNextSwitch) {
+  const Instant sent{1s};
+  LastAcks last;
+  last.on_sent_to_switch(sent, {2, Psn(7)}, 0us);
+  EXPECT_EQ(last.next(), wire::kNever);
+  last.on_sent_to_switch(sent, {2, Psn(7)}, 20us);
+  EXPECT_EQ(last.next(), sent + 20us);
+}
+
 TEST(LastAcks, AreThoseOfTheLastFewSources) {
   const Instant sent{1s};
   LastAcks last;
