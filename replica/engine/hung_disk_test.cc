@@ -133,7 +133,8 @@ TEST_F(HungDiskOfFour, IsTriedAlthoughAnEarlierReplicaWaitsForItsReturn) {
   submit(IoKind::kFlush, 1);
   pass(11s);
   ASSERT_FALSE(writer->is_connected(3));
-  for (const unsigned r : {1u, 2u}) disconnect(r);
+  for (const unsigned r : {1u, 2u}) writer->on_disconnected(now, r, todo);  // at once
+  run();
   forms = false;
   log.clear();
   for (const unsigned r : {1u, 2u}) return_with_a_promise(r);

@@ -151,7 +151,8 @@ class LastReplica : public Volume {
  protected:
   LastReplica() {
     connect_all();
-    for (unsigned r = 1; r < 3; ++r) disconnect(r);
+    for (unsigned r = 1; r < 3; ++r) writer->on_disconnected(now, r, todo);  // at once
+    run();
   }
   // The two others stay away.
   void restart_last(Loss loss) {

@@ -80,14 +80,22 @@ TEST(LiveFabric, SendsAHostItsIdentity) {
   EXPECT_GE(host->tx_buffer().size(), 4096u);
 }
 
+// Answer to a launcher: its hosts, or the reason why it got none.
+struct Answer {
+  std::optional<fabric::HostsReserved> reserved;
+  std::optional<fabric::Welcome> refusal;
+};
+Answer reserve(int socket, const fabric::HostsWanted& wanted) {
+  EXPECT_TRUE(fabric::send_message(socket, encode(wanted)));
+  const auto answer = await_message(socket);
+  if (!answer) return {};
+  return {fabric::decode_hosts_reserved(answer->data), fabric::decode_welcome(answer->data)};
+}
+
 TEST(LiveFabric, KeepsHostsForTheRanksOfALauncherWhileItLives) {
   TestFabric fabric(net::Topology::star(4));
   fabric::UniqueFd launcher = connect_to(fabric.socket());
-  const fabric::HostsWanted two{.number = 2, .names = ""};
-  ASSERT_TRUE(fabric::send_message(launcher.get(), encode(two)));
-  const auto answer = await_message(launcher.get());
-  ASSERT_TRUE(answer);
-  const auto job = fabric::decode_hosts_reserved(answer->data);
+  const auto job = reserve(launcher.get(), {.number = 2, .names = ""}).reserved;
   ASSERT_TRUE(job);
   EXPECT_EQ(job->names, "h0,h1");
   const auto status = fabric.status();
@@ -98,10 +106,20 @@ TEST(LiveFabric, KeepsHostsForTheRanksOfALauncherWhileItLives) {
   const auto stranger = try_attach(fabric, "h1");
   ASSERT_FALSE(stranger);
   EXPECT_THAT(stranger.error().text, HasSubstr("reserved by pid " + std::to_string(getpid())));
-  const auto rank = fabric::HostPort::attach(
-      {.fabric = fabric.socket(), .host = "h1", .reservation = job->reservation});
+  fabric::HostPort::Options options{.fabric = fabric.socket(), .host = "h1", .or_any = true};
+  const auto moved = fabric::HostPort::attach(options);
+  ASSERT_TRUE(moved);
+  EXPECT_EQ((*moved)->identity().name, "h2");
+  options = {.fabric = fabric.socket(), .host = "h1", .reservation = job->reservation};
+  const auto rank = fabric::HostPort::attach(options);
   ASSERT_TRUE(rank) << rank.error().text;
   EXPECT_EQ((*rank)->identity().name, "h1");
+
+  const fabric::UniqueFd second = connect_to(fabric.socket());
+  const Answer refused = reserve(second.get(), {.number = 2, .names = ""});
+  ASSERT_TRUE(refused.refusal);
+  EXPECT_THAT(refused.refusal->text,
+              HasSubstr("2 free hosts are wanted, and the fabric has 1 of 4"));
   launcher.reset();
   EXPECT_EQ(fabric.attach("")->identity().name, "h0");
 }

@@ -170,6 +170,24 @@ TEST(Control, AnswersStatusAndResetsCountersOnRequest) {
   EXPECT_EQ(port_of(status(), 0).rx.frames, 1u);
 }
 
+TEST(Control, RefusesUnknownRequestsAndListsTheKnown) {
+  TestFabric fabric(net::Topology::star(2));
+  const auto error = [&](const nlohmann::json& request) {
+    const auto answer = send_request(fabric.socket(), request);
+    return answer ? std::string("answered") : answer.error().text;
+  };
+  EXPECT_THAT(error({{"ask", "weather"}}),
+              HasSubstr("status, record, link, kill, reload, reset_counters, stop"));
+  EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("needs a kind"));
+  EXPECT_THAT(error({{"ask", 7}}), HasSubstr("needs a kind"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h9"}}), HasSubstr("host"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", 1}}), HasSubstr("host"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"loss", 2}}), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"up", 1}}), HasSubstr("true or false"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"direction", "left"}}),
+              HasSubstr("direction must be down, up, both, to-h0 or to-s0"));
+}
+
 // Packets pass meanwhile: here, the thread that passes them would never answer.
 TEST(Control, RefusesAnUnknownLinkWithoutTheThreadOfPackets) {
   LiveOptions options;

@@ -25,6 +25,7 @@ using live::AnsweringFabric;
 using nlohmann::json;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 live::FabricStatus some_status(std::uint32_t lag) {
@@ -133,6 +134,12 @@ TEST(Cepheusctl, ShowsAllTablesAsStatus) {
   EXPECT_EQ(status.output(), to_text(some_status(12), live::View::kPorts, false) + "\n" +
                                  to_text(some_status(12), live::View::kGroups, false) + "\n" +
                                  to_text(some_status(12), live::View::kCounters, false));
+}
+
+TEST(Cepheusctl, PrintsTheStatusAsJson) {
+  AnsweringFabric fabric(status_answer());
+  Invocation run({"ports", "--json", "--fabric", fabric.socket()});
+  EXPECT_EQ(json::parse(run.output(), nullptr, false), to_json(some_status(0)));
 }
 
 TEST(Cepheusctl, PrintsWhatANewerFabricSendsAsJson) {
@@ -384,6 +391,12 @@ TEST(Cepheusctl, ExplainsItself) {
   EXPECT_THAT(run.output(), HasSubstr("/tmp/cepheus.sock"));
   EXPECT_THAT(run.output(), HasSubstr("(Env:CEPHEUS_FABRIC)"));
   EXPECT_EQ(Invocation({"--version"}).output(), "cepheusctl " CEPHEUS_VERSION "\n");
+}
+
+TEST(Cepheusctl, UsesNoColourInAPipe) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation run({"groups", "--fabric", fabric.socket()});
+  EXPECT_THAT(run.output(), Not(HasSubstr("\033")));
 }
 
 TEST(Cepheusctl, DescribesCountersWithoutAFabric) {

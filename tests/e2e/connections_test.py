@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 from harness import BUILD
-from live import Lines, Switch, wait_until
+from live import Lines, Switch, private_kib, wait_until
 from volumes import on_host
 
 DAEMON = BUILD / "bin/cepheus-cmd"
@@ -249,16 +249,32 @@ class Connections(unittest.TestCase):
         again.await_line("CONNECTED")
         self.assertFalse([line for line in sender.lines.lines if line.startswith("LEFT")], sender.lines.lines)
 
-    def test_strangers_words_neither_control_a_journal_nor_fill_it(self):
-        """tests/hostile/strangers.py watches the daemon's memory."""
-        self.start(2)
-        for _ in range(200):
-            stranger = self.dial(self.directory / f"peer-{address(2)}")
-            stranger.sendall(frame(TYPE_REFUSAL, struct.pack(">H", 12) + b"\x1b[2Jgo\naway\r"))
-            length = struct.unpack(">I", stranger.recv(4, socket.MSG_WAITALL))[0]
-            stranger.recv(length, socket.MSG_WAITALL)
-            stranger.close()
-        wait_until(lambda: self.status(2)["peers"] == [], "their end")
+    def test_strangers_leave_nothing_behind(self):
+        daemon = self.start(2)
+        path = self.directory / f"peer-{address(2)}"
+
+        def stranger(words, answers):
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(10)
+                s.connect(str(path))
+                for word, answer in zip(words, answers):
+                    s.sendall(word)
+                    for _ in range(answer):  # frames
+                        length = struct.unpack(">I", s.recv(4, socket.MSG_WAITALL))[0]
+                        s.recv(length, socket.MSG_WAITALL)
+
+        def come(count):
+            for _ in range(count):
+                stranger([struct.pack(">IB", 8000, 1)], [0])  # the rest never follows
+                stranger([hello(9), frame(TYPE_READY, NO_TAG)], [2, 0])
+                stranger([frame(TYPE_REFUSAL, struct.pack(">H", 12) + b"\x1b[2Jgo\naway\r")], [1])
+            wait_until(lambda: self.status(2)["peers"] == [] and len(os.listdir(f"/proc/{daemon.pid}/fd")) == descriptors, "they are forgotten")
+
+        descriptors = len(os.listdir(f"/proc/{daemon.pid}/fd"))
+        come(200)
+        before = private_kib(daemon.pid)
+        come(1000)
+        self.assertLess(private_kib(daemon.pid), before + 1024)
         log = (self.directory / "log2").read_text()
         self.assertIn("\\x1b[2Jgo\\x0aaway\\x0d", log)
         self.assertNotIn("\x1b[2J", log)

@@ -82,7 +82,9 @@ class Reports(Reported):
         self.assert_ok(self.over_fabric("broadcast_check", "--count", 12, "--max", 100_000))
         job, world = self.world()
         self.assertEqual((job["processes"], world["ranks"]), (4, 4))
-        for path in paths_of_broadcasts(world):
+        broadcasts = paths_of_broadcasts(world)
+        self.assertNotEqual(broadcasts, [])
+        for path in broadcasts:
             self.assertIn(path["path"], ("eager lane", "bulk lane"))
             self.assertEqual((path["ranks_reporting"], path["fewest"]), (4, path["most"]))
 
