@@ -171,7 +171,7 @@ class Network {
   std::vector<Datagram> kept_back_;
 };
 
-// One whose leader has sent REGISTER.
+// Its leader has sent REGISTER.
 struct StartedNetwork : Network {
   explicit StartedNetwork(std::uint32_t n, const RegistrationConfig& config = leader_config())
       : Network(n, config) {

@@ -1,5 +1,5 @@
-// What the hosts of a TestNetwork send: registration, data, feedback and notifications. Each host is
-// one process at its control port; all but control_bytes() injects the packet at once.
+// Packets from the hosts of a TestNetwork: registration, data, feedback and notifications. Each host
+// is one process at its control port; all but control_bytes() injects the packet at once.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/test_network.h"

@@ -1,5 +1,5 @@
-// A member of a reduction group whose device and programs break rules of the protocol, all under
-// its own address and by its own port.
+// A hostile member of a reduction group. Its device and its programs break rules of the protocol, all
+// under its own address and by its own port.
 //
 // Its group may end, and its own results may be wrong. All other groups must go on, and the group's
 // honest members must get right results, or learn that the group has ended.
