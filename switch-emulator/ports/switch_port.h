@@ -94,8 +94,9 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   void take_back(std::uint32_t slot) override;
   bool has_space(RingShares::Class sender);
   void wake_for_space();
-  std::optional<PortCounter> put(const wire::Frame& frame, RingShares::Class sender);
-  std::optional<PortCounter> refer_or_copy(wire::Frame& frame);
+  // Each sets `why` if it returns false.
+  bool put(const wire::Frame& frame, RingShares::Class sender, PortCounter& why);
+  bool refer_or_copy(wire::Frame& frame, PortCounter& why);
   bool check(const Descriptor& descriptor, wire::Frame& frame);
 
   PayloadPools& pools_;
