@@ -176,6 +176,7 @@ class Registration {
   std::uint16_t epoch() const { return epoch_; }
   // Members that have not confirmed the current step.
   std::vector<MrpMember> missing() const { return members_.missing(); }
+  std::size_t missing_count() const { return members_.missing_count(); }
   std::size_t member_count() const { return members_.size(); }
   // What the group's ways can take, as far as members and switches have answered. The path MTU is
   // final from kConnecting on.

@@ -106,6 +106,7 @@ mcast_group_attr_t Group::attributes() const {
   out.mcst_id = role.address().value();
   out.epoch = role.epoch();
   out.members = static_cast<std::uint32_t>(role.member_count());
+  out.members_missing = static_cast<std::uint32_t>(role.missing_count());
   out.is_leader = role.is_leader() ? 1 : 0;
   out.max_message = max_message();
   out.window = work().window().limit();

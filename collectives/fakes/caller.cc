@@ -6,10 +6,12 @@
 
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/allocations.h"
+#include "collectives/group/transport.h"
 
 namespace cepheus::coll::fake {
 
 void use_small_sizes() {
+  Transport::instance().forget_registrations();
   Parameters& p = parameters();
   p = {};
   p.carrier = static_cast<int>(Carrier::kDirect);

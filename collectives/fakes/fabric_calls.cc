@@ -81,6 +81,9 @@ mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
   out->status = group->status;
   out->cause = group->cause;
   group->reason.copy(out->reason, sizeof out->reason - 1);
+  out->members = static_cast<std::uint32_t>(group->members.size());
+  if (group->status == MCAST_ERR_TIMED_OUT && !FabricCalls::fabric().answers_in_part)
+    out->members_missing = out->members - 1;
   out->portion = FabricCalls::fabric().portion;
   out->max_message = FabricCalls::fabric().reduction_bytes;
   out->recvs_posted = static_cast<unsigned>(group->receives.size() + group->arrived.size());

@@ -141,6 +141,7 @@ std::vector<std::uint32_t> Fabric::registering() const {
 
 void Fabric::conclude(std::uint32_t end) {
   mcast_group& leader = *find(end);
+  ++registrations_;
   const mcast_status_t outcome = is_whole() ? outcomes.front() : MCAST_ERR_TIMED_OUT;
   if (outcomes.size() > 1) outcomes.pop_front();
   if (outcome != MCAST_OK) {

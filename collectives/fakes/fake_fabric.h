@@ -76,6 +76,7 @@ class Fabric {
   int caller = 0;  // the rank that calls libmcast
   // Outcome of the registrations to come, the last one for all further ones.
   std::deque<mcast_status_t> outcomes{MCAST_OK};
+  bool answers_in_part = false;  // a member confirms registrations that time out
   // The outcome of opening the device. Called by the thread that opens.
   std::function<mcast_status_t()> on_open = [] { return MCAST_OK; };
   bool is_port_up = true;
@@ -113,6 +114,7 @@ class Fabric {
   void conclude(std::uint32_t end);
   // The end fails, with its side of the group.
   void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
+  std::size_t registrations() const { return registrations_; }  // concluded ones
   // From now on nothing moves from or to this rank.
   void disconnect(int rank) {
     disconnected_.insert(rank);
@@ -158,7 +160,7 @@ class Fabric {
   std::uint64_t serials_ = 0;
   void note_end_of(const mcast_group& end);
 
-  std::size_t misuses_ = 0;
+  std::size_t misuses_ = 0, registrations_ = 0;
   std::set<int> disconnected_, dead_;
   bool had_disconnected_ = false;
   std::set<std::uint32_t> ended_;  // wires on which a sender left a message that some lack

@@ -5,7 +5,8 @@
 //   others   kUnused -> kAnnouncing -> kReady | kFailed
 //
 // Every member takes part even if it has no device, because the leader waits for all records. If
-// the identifier was in use, all start again, with four attempts at most. kClosed: ready, and its
+// the identifier was in use, all start again, with four attempts at most. While this process remembers
+// that no switch answered, the leader announces that without a registration. kClosed: ready, and its
 // session ended.
 #include "collectives/group/team_lane.h"
 
@@ -177,6 +178,10 @@ void TeamLane::gathered() {
   std::vector<mcast_member_t> members;
   members.reserve(records_.size());
   for (const MemberRecord& record : records_) members.push_back(record.member);
+  Transport& transport = Transport::instance();
+  if (const std::string why_not = transport.why_not_register(); !why_not.empty())
+    return announce(MCAST_ERR_TIMED_OUT, why_not);
+  began_ = Clock::now();
   const mcast_status_t status = channel_->lead(members);
   if (status != MCAST_OK && status != MCAST_INPROGRESS) return announce(status, mcast_last_error());
   set_state(State::kRegistering);
@@ -188,9 +193,21 @@ void TeamLane::announce_lost() {
   announce(kRefused, rank_text(team_) + ": the fabric failed during the group's set-up");
 }
 
+// For the lanes of all communicators: whether a switch answers.
+void TeamLane::remember(mcast_status_t status, const mcast_group_attr_t& attr) const {
+  Transport& transport = Transport::instance();
+  const bool is_over = status == MCAST_OK || status == MCAST_ERR_ID_IN_USE ||
+                       status == MCAST_ERR_REJECTED || status == MCAST_ERR_TIMED_OUT;
+  if (!is_over) return;
+  const bool is_unanswered =
+      status == MCAST_ERR_TIMED_OUT && attr.members > 1 && attr.members_missing + 1 == attr.members;
+  transport.end_registration(began_, is_unanswered ? attr.reason : "");
+}
+
 void TeamLane::registered(mcast_status_t status) {
   mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   (void)mcast_group_query(group(), &attr);
+  remember(status, attr);
   outcome_.mcst_id = attr.mcst_id;
   outcome_.epoch = attr.epoch;
   announce(status, status == MCAST_OK ? "" : attr.reason);

@@ -122,6 +122,7 @@ class TeamLane {
   void start();
   void gathered();
   void registered(mcast_status_t status);
+  void remember(mcast_status_t status, const mcast_group_attr_t& attr) const;
   bool is_lost() const { return own_.status == MCAST_OK && (channel_ == nullptr || stopped_); }
   void announce_lost();
   void announce(int32_t status, const std::string& reason);
@@ -146,6 +147,7 @@ class TeamLane {
   std::vector<MemberRecord> records_;  // the leader's
   LaneOutcome outcome_{};
   size_t portion_ = 0, max_message_ = 0;
+  Clock::time_point began_;  // the registration
   Messages messages_;
 };
 

@@ -144,7 +144,27 @@ std::uint64_t Transport::registered_bytes() {
   return attributes_of(context_).registered_bytes;
 }
 
+std::string Transport::why_not_register() {
+  const std::lock_guard<std::mutex> guard(registrations_mutex_);
+  if (!silence_.holds(Clock::now().time_since_epoch())) return "";
+  return "no switch answered, and the next attempt comes later: " + silence_.reason();
+}
+
+void Transport::end_registration(Clock::time_point began, const std::string& why_unanswered) {
+  const auto now = Clock::now().time_since_epoch();
+  const std::lock_guard<std::mutex> guard(registrations_mutex_);
+  if (why_unanswered.empty()) return silence_.end(now);
+  silence_.note(began.time_since_epoch(), now, why_unanswered);
+}
+
+void Transport::forget_registrations() {
+  const std::lock_guard<std::mutex> guard(registrations_mutex_);
+  silence_ = {};
+}
+
+// What follows may be another fabric.
 void Transport::close() {
+  forget_registrations();
   std::lock_guard<std::mutex> guard(mutex_);
   if (opening_.valid()) {
     Opened opened = opening_.get();

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <string>
 
+#include "collectives/core/silence.h"
+#include "collectives/group/clock.h"
 #include "collectives/group/uct_domain.h"
 
 namespace cepheus::coll {
@@ -48,6 +50,13 @@ class Transport {
                                         Channel::Arrival arrival, void* arg,
                                         mcast_status_t& status);
 
+  // Registrations that this process leads, of all its communicators. The reason why none shall begin
+  // now, because no switch has answered one lately; empty: begin.
+  std::string why_not_register();
+  // One that began at `began` has ended. `why_unanswered`: no switch has answered it; empty: one has.
+  void end_registration(Clock::time_point began, const std::string& why_unanswered);
+  void forget_registrations();
+
   // Progress of all groups; 0 at once if another thread is at it.
   unsigned progress();
 
@@ -70,6 +79,9 @@ class Transport {
   std::future<Opened> opening_;  // valid: a thread is at it, or its outcome was not looked at yet
   mcast_status_t outcome_ = MCAST_ERR_NO_DEVICE;
   std::string why_;
+
+  std::mutex registrations_mutex_;
+  Silence silence_;
 
   std::mutex mutex_;
   mcast_context_h context_ = nullptr;

@@ -111,12 +111,24 @@ TEST_F(TwoMembers, AreNotActiveBeforeBothQueuePairsAreConnected) {
 }
 
 TEST_F(TwoMembers, AreCountedByTheirLeader) {
-  become_active();
+  lead();
+  EXPECT_EQ(leader_.engine.role().missing_count(), 1u);
+  EXPECT_EQ(member_.engine.role().missing_count(), 0u) << "only the leader knows";
+  deliver();
+  EXPECT_EQ(leader_.engine.role().missing_count(), 0u);
   EXPECT_EQ(leader_.engine.role().member_count(), 2u);
   EXPECT_EQ(member_.engine.role().member_count(), 0u) << "only the leader knows";
   EXPECT_TRUE(leader_.engine.take_registration().of_group);
   EXPECT_EQ(leader_.engine.role().member_count(), 0u) << "its registration was taken";
   EXPECT_EQ(leader_.engine.role().mcst_id(), kGroup);
+}
+
+TEST_F(TwoMembers, AreCountedAsMissingIfNothingAnswersTheirLeader) {
+  lead();
+  leader_.handle(&GroupEngine::on_timer, now_ + config().timeout);
+  EXPECT_EQ(leader_.group().status(), MCAST_ERR_TIMED_OUT);
+  EXPECT_EQ(leader_.engine.role().missing_count(), 1u);
+  EXPECT_EQ(leader_.engine.role().member_count(), 2u);
 }
 
 TEST_F(TwoMembers, WaitUntilTheLeadersRegionsAreInForce) {

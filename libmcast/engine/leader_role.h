@@ -26,6 +26,9 @@ class LeaderRole final : public AddressedRole {
   std::size_t member_count() const override {
     return registration_ ? registration_->member_count() : 0;
   }
+  std::size_t missing_count() const override {
+    return registration_ ? registration_->missing_count() : 0;
+  }
   void on_timer(wire::Instant now, GroupOutput& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
   void send_request(wire::Instant now, mrp::Outbox& out) override {

@@ -73,11 +73,14 @@ typedef struct mcast_group_attr {
   /* Payload bytes of a packet: the least of all members' and of all ports on the way, once the
    * group is registered; before that the device's. */
   uint32_t path_mtu;
+  /* Leader: members without a confirmation of the registration's present step. If it timed out and
+   * all other members are missing, perhaps no switch serves groups. */
+  uint32_t members_missing;
 } mcast_group_attr_t;
 #define MCAST_GROUP_ATTR_INIT                                                                      \
   {                                                                                                \
     sizeof(mcast_group_attr_t), MCAST_GROUP_WAITING, MCAST_LANE_EAGER, MCAST_OK, MCAST_CAUSE_NONE, \
-        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                              \
+        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                           \
   }
 
 MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);
