@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/communicator_state.h"
+#include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_job.h"
@@ -93,10 +94,17 @@ TEST(AllocationOnOneHost, IsNotPartOfAReductionThatTheHostServes) {
   fake::Mpi mpi(kRanks);
   CommunicatorState state(mpi.communicator(0));
   const ReductionShape sum{Collective::kAllreduce, 8};
+  const auto saved = [] {
+    return counters().reductions()[static_cast<std::size_t>(Collective::kAllreduce)]
+                                  [static_cast<std::size_t>(Counters::ReductionWay::kSaved)];
+  };
   const auto call = [&] {
     const fake::Counting is_counted(true);
     EXPECT_FALSE(state.may_serve(sum));
     state.count_saved(sum, true, CallReport::begin_call());
+    const auto counted = saved();
+    EXPECT_TRUE(state.count_if_unserved(Collective::kAllreduce, true));
+    EXPECT_EQ(saved(), counted + 1);
   };
   call();  // opens the report
   const std::size_t before = fake::allocations();

@@ -63,9 +63,15 @@ bool CommunicatorState::may_serve_request() {
 bool CommunicatorState::may_serve(size_t bytes) { return may_serve(Collective::kBcast, bytes); }
 
 bool CommunicatorState::may_serve(const ReductionShape& shape) {
-  const auto ranks = static_cast<size_t>(all_.size());
-  return shape.block <= parameters().reduction_bytes() / ranks &&
-         may_serve(shape.collective, shape.block);
+  return may_be_ours(shape, all_.size()) && may_serve(shape.collective, shape.block);
+}
+
+bool CommunicatorState::count_if_unserved(Collective collective, bool blocking) {
+  if (is_closing() || !is_known_unserved() || host_discovery_.may_change() ||
+      CallReport::begin_call() != 0)
+    return false;
+  count_saved({collective, blocking}, {}, "");
+  return true;
 }
 
 bool CommunicatorState::may_serve(Collective collective, size_t bytes) {
@@ -302,13 +308,15 @@ void CommunicatorState::count_saved(bool blocking, const CallReport::Times& time
 
 void CommunicatorState::count_saved(const ReductionShape& shape, bool blocking, std::int64_t began,
                                     const std::string& why) {
-  const auto ranks = static_cast<size_t>(all_.size());
-  const bool is_long = shape.block > parameters().reduction_bytes() / ranks;
   const CallReport::Kind kind{shape.collective, blocking};
   const CallReport::Times times{began, shape.block, shape.root};
-  if (!why.empty() || !is_long || !parameters().serves(shape.collective))
+  if (!why.empty() || may_be_ours(shape, all_.size()) || !parameters().serves(shape.collective))
     return count_saved(kind, times, why);
-  count_saved(kind, times, "more data of all ranks than " + host::parameter("reduction_limit"));
+  count_saved(kind, times,
+              is_short(shape, all_.size())
+                  ? "an operation of the program on more than " +
+                        std::to_string(kMostRanksByProgram) + " ranks"
+                  : "more data of all ranks than " + host::parameter("reduction_limit"));
 }
 
 // Copies no text: on one machine a reduction takes less than a microsecond.

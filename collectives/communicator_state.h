@@ -25,6 +25,9 @@ class CommunicatorState {
   bool may_serve(size_t bytes);
   // Before each reduction that has data or is a barrier: the same.
   bool may_serve(const ReductionShape& shape);
+  // Before all of that, and before a look at the call's arguments: the saved function serves all calls
+  // on this communicator, as all ranks know, and calls are not recorded. Then it counts this call.
+  bool count_if_unserved(Collective collective, bool blocking);
   // Before each persistent request, which its starts will use in one order on all ranks.
   bool may_serve_request();
   // The saved function has served it alone. Without `why` the communicator's own reason is counted.
@@ -44,6 +47,10 @@ class CommunicatorState {
   bool is_in_flight() const { return in_flight_.load(); }
   // Advances them. Adds the complete ones to `out`, for finish(). Never blocks.
   void advance(TurnQueue& out);
+  // Its object stays until unpin(), which is the last access to it.
+  void pin() { pins_.fetch_add(1); }
+  void unpin() { pins_.fetch_sub(1); }
+  bool is_pinned() const { return pins_.load() > 0; }
   // Tells their callers. Call it with nothing held.
   static void finish(TurnQueue& complete);
   // Broadcasts until none is in flight.
@@ -148,6 +155,7 @@ class CommunicatorState {
   TurnQueue incoming_;
   std::atomic<bool> in_flight_{false};
 
+  std::atomic<int> pins_{0};
   std::atomic<bool> called_{false};
   std::atomic<std::uint8_t> life_{kLive};
   std::mutex calls_mutex_;

@@ -1,5 +1,7 @@
 // The list `watched` has the communicators that Cepheus may serve. One thread at a time works on
-// it. MPI's progress only tries its lock, because it may run inside a call that holds it.
+// it. MPI's progress only tries its lock, because it may run inside a call that holds it. The lock is
+// not held while a communicator's calls advance: the program's operations run there, and may wait for
+// a thread that makes or frees a communicator. A pin keeps the state's object meanwhile.
 //
 // Costs are bounded: each eighth call of progress serves those communicators that were called and
 // one more; all of them only while a broadcast is in flight. A look at freed ones closes 16 at
@@ -41,8 +43,15 @@ class ListGuard {
   ListGuard& operator=(const ListGuard&) = delete;
 };
 
+// Before a state that is watched no more ends. No call is in flight there, so the thread that has it
+// pinned waits for nothing.
+void await_unpinned(const CommunicatorState& state) {
+  while (state.is_pinned()) sched_yield();
+}
+
 // A state that is watched no more. If the program has freed the communicator, this ends both.
 void release(CommunicatorState* state) {
+  await_unpinned(*state);
   const bool freed = state->is_freed();
   state->detach();
   if (!freed) return;
@@ -90,15 +99,28 @@ void close_freed() {
   }
 }
 
+// Pins the next state from index `next` on that has calls in flight and that no thread advances. Null:
+// there is none, or another thread is at the list.
+CommunicatorState* pin_next(std::size_t& next) {
+  if (list_busy.test_and_set()) return nullptr;
+  CommunicatorState* found = nullptr;
+  for (; found == nullptr && next < watched.size(); ++next) {
+    if (watched[next]->is_in_flight() && !watched[next]->is_pinned()) found = watched[next];
+  }
+  if (found != nullptr) found->pin();
+  list_busy.clear();
+  return found;
+}
+
 // Advances non-blocking calls in flight.
 void progress_calls() {
   if (in_flight.load(std::memory_order_relaxed) == 0) return;
-  if (list_busy.test_and_set()) return;
   TurnQueue complete;
-  for (CommunicatorState* state : watched) {
-    if (state->is_in_flight()) state->advance(complete);
+  std::size_t next = 0;
+  while (CommunicatorState* const state = pin_next(next)) {
+    state->advance(complete);
+    state->unpin();
   }
-  list_busy.clear();
   CommunicatorState::finish(complete);
 }
 
@@ -144,8 +166,11 @@ void free_communicator(CommunicatorState& state, bool is_in_progress) {
 }
 
 void forget_communicator(const CommunicatorState& state) {
-  const ListGuard guard;
-  std::erase(watched, &state);
+  {
+    const ListGuard guard;
+    std::erase(watched, &state);
+  }
+  await_unpinned(state);
 }
 
 void finalize_communicators() {

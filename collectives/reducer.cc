@@ -135,6 +135,16 @@ Code Reducer::across() {
   return rc;
 }
 
+// This member of the host reduces the blocks, or one below it in the tree does.
+bool Reducer::needs_blocks(int member) const {
+  if (shape_.collective == Collective::kBarrier) return false;
+  if (shape_.collective != Collective::kReduce) return true;
+  const Team& team = seats_.inside;
+  int at = team.member_of(shape_.root);
+  while (at > member) at = Tree{{at, team.size(), Team::kLeader}}.parent();
+  return at == member;
+}
+
 // The outcome, and the blocks, from the leader down.
 Code Reducer::spread() {
   const Team& team = seats_.inside;
@@ -142,7 +152,8 @@ Code Reducer::spread() {
   const Tree tree{{team.self(), team.size(), Team::kLeader}};
   Code rc = Code::kDone;
   if (!std::exchange(has_begun_, true) && !leads())
-    rc = messages_.receive(message_.data(), message_.size(), tree.parent(), Tag::kBlocks, team);
+    rc = messages_.receive(message_.data(), spread_bytes(team.self()), tree.parent(), Tag::kBlocks,
+                           team);
   if (rc == Code::kDone && !messages_.test(rc)) return Code::kPending;
   if (rc != Code::kDone) {
     write_outcome(rc);
@@ -152,7 +163,8 @@ Code Reducer::spread() {
   }
   if (!std::exchange(is_passed_on_, true))
     tree.children([&](int child) {
-      const Code sent = sends_.send(message_.data(), message_.size(), child, Tag::kBlocks, team);
+      const Code sent =
+          sends_.send(message_.data(), spread_bytes(child), child, Tag::kBlocks, team);
       if (rc == Code::kDone) rc = sent;
     });
   if (rc == Code::kDone && !sends_.test(rc)) return Code::kPending;
@@ -205,7 +217,8 @@ Code Reducer::reduce() {
       if (data_->result.bytes() == 0) return Code::kDone;  // not the root
       [[fallthrough]];
     case Collective::kAllreduce:
-      return reduce_blocks();
+      // No other rank waits for this step.
+      return data_->op->may_apply_here() ? reduce_blocks() : Code::kPending;
     case Collective::kBarrier:
     case Collective::kBcast:
       break;

@@ -2,7 +2,7 @@
 //
 //   collect   inside a host: its ranks send their blocks to its leader
 //   across    the hosts' leaders gather all blocks: in the network, or by messages
-//   spread    inside a host: all blocks go down a binomial tree
+//   spread    inside a host: all blocks go down a binomial tree, to the ranks that reduce them
 //   reduce    ((0 1) (2 3)) ((4 5) ...): the same pairs on every rank and every way across
 //
 // A failure inside one host, or of a rank that can't pack its block, ends the reductions of all ranks in
@@ -77,6 +77,10 @@ class Reducer final : public Algorithm {
   Code collect();
   Code across();
   Code exchange();
+  bool needs_blocks(int member) const;
+  std::size_t spread_bytes(int member) const {
+    return needs_blocks(member) ? message_.size() : sizeof(Outcome);
+  }
   Code spread();
   Code reduce();
   Code write_gathered();

@@ -212,6 +212,28 @@ TEST_F(Reductions, ALostResultIsFound) {
   EXPECT_EQ(repaired(), repaired_before + 1);
 }
 
+// Two ranks below each host's leader, one of them with another one below.
+TEST_F(Reductions, SpreadsBlocksToTheRanksThatReduceThem) {
+  constexpr int kRanks = 8, kPerHost = 4;
+  constexpr std::size_t kOutcome = 8, kBytes = 32;
+  fake::Job job(kRanks, kPerHost);
+  expect_right(job, kRanks, kSum, Route::kHosts);
+  const auto sent = [&](const ReductionShape& shape, int rank) {
+    const std::size_t before = job.mpi.sent_bytes(rank);
+    expect_right(job, kRanks, shape, Route::kHosts);
+    return job.mpi.sent_bytes(rank) - before;
+  };
+  const std::size_t all = kOutcome + kRanks * kBytes;
+  EXPECT_EQ(sent({Collective::kAllgather, kBytes}, 0), 2 * all);
+  EXPECT_EQ(sent(kBarrier, 0), 2 * kOutcome);
+  const ReductionShape to_third{Collective::kReduce, kBytes, 3};  // below rank 2
+  EXPECT_EQ(sent(to_third, 0), all + kOutcome);
+  EXPECT_EQ(sent(to_third, 2), kBytes + all);
+  EXPECT_EQ(sent(to_third, 1), kBytes);
+  EXPECT_EQ(sent(to_third, 4), 2 * kOutcome) << "of the host without the root";
+  EXPECT_TRUE(job.close());
+}
+
 // Each kind has a group of its own.
 TEST_F(Reductions, AndBroadcastsTakeTurns) {
   for (const int per_host : {1, 2}) {

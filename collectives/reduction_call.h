@@ -51,6 +51,11 @@ struct Bounds {
            std::max(last(count), std::ptrdiff_t{0});
   }
 
+  // Without the gaps at the ends of an element.
+  Bounds without_ends(std::size_t count) const {
+    return {true_lower, count == 1 ? true_extent : extent, true_lower, true_extent};
+  }
+
  private:
   std::ptrdiff_t last(std::size_t count) const {
     return static_cast<std::ptrdiff_t>(count - 1) * extent;
@@ -64,6 +69,10 @@ class OperandMemory {
   // False: there is no memory. Bytes stay undefined: gaps may be much larger than the data.
   bool reserve(std::size_t count, const Bounds& bounds) {
     constexpr std::ptrdiff_t kAlignment = alignof(std::max_align_t);
+    // Bounds that are so far from the data hold no element, as 0 of a type with absolute addresses.
+    constexpr std::ptrdiff_t kMost = std::ptrdiff_t{1} << 40;
+    if (bounds.end(count) - bounds.begin(count) > kMost && bounds.lower != bounds.true_lower)
+      return reserve(count, bounds.without_ends(count));
     const std::ptrdiff_t low = bounds.begin(count);
     const std::ptrdiff_t before = ((low % kAlignment) + kAlignment) % kAlignment;
     const auto bytes = static_cast<std::size_t>(bounds.end(count) - low + before);

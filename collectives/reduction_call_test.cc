@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace cepheus::coll {
 namespace {
 
@@ -29,6 +31,20 @@ TEST(Bounds, OfANegativeExtentBeginAtTheLastElement) {
   const Bounds bounds{0, -16, 0, 8};
   EXPECT_EQ(bounds.begin(3), -32);
   EXPECT_EQ(bounds.end(3), 8);
+}
+
+// Of MPI_BOTTOM, resized.
+TEST(OperandMemory, HoldsDataAtAbsoluteAddressesAlone) {
+  constexpr std::ptrdiff_t kAddress = 0x7fff'0000'1230;
+  for (const Bounds& bounds :
+       {Bounds{0, 16, kAddress, 12}, Bounds{0, kAddress + 12, kAddress, 12}}) {
+    OperandMemory memory;
+    ASSERT_TRUE(memory.reserve(1, bounds));
+    // Inside the memory.
+    std::memset(
+        reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(memory.origin()) + kAddress), 1,
+        12);
+  }
 }
 
 TEST(OperandMemory, HasAnAlignedOrigin) {

@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
+#include <functional>
+#include <future>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "collectives/bcast.h"
+#include "collectives/communicators.h"
 #include "collectives/core/counters.h"
 #include "collectives/fakes/caller.h"
 #include "collectives/fakes/fake_fabric.h"
@@ -126,6 +131,75 @@ TEST_F(Entrance, CallsOfAllKindsEndInOneOrder) {
   EXPECT_EQ(reduced(Collective::kAllreduce, Counters::ReductionWay::kNetwork), before + 9);
 }
 
+// The program's function, which may do anything but call MPI.
+class Calling final : public Operator {
+ public:
+  Calling(std::size_t bytes, std::function<void()> hook) : mixing_(bytes), hook_(std::move(hook)) {}
+  Code apply(const void* left, void* right) override {
+    hook_();
+    return mixing_.apply(left, right);
+  }
+  bool may_apply_here() const override { return may_apply; }
+  bool may_apply = true;
+
+ private:
+  fake::Mixing mixing_;
+  const std::function<void()> hook_;
+};
+
+// The host's background thread runs no operation of the program.
+TEST_F(Entrance, AnOperationWaitsForAThreadThatMayApplyIt) {
+  Calling operation(kSum.block, [] {});
+  operation.may_apply = false;
+  std::deque<StartedReduction> sums, behind;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    StartedReduction& sum = sums.emplace_back(kSum, rank, 1);
+    if (rank == 0) sum.data.op = &operation;
+    start(rank, sum);
+    start(rank, behind.emplace_back(ReductionShape{Collective::kBarrier, 0}, rank, 1));
+  }
+  pass();
+  EXPECT_FALSE(sums[0].is_over);
+  EXPECT_FALSE(behind[0].is_over);
+  for (int rank = 1; rank < kRanks; ++rank)
+    EXPECT_TRUE(sums[static_cast<std::size_t>(rank)].is_over) << "no other rank waits for it";
+  operation.may_apply = true;
+  pass();
+  EXPECT_TRUE(behind[0].is_over);
+  EXPECT_EQ(sums[0].memory, fake::memory_after(kSum, kRanks, 0, 1));
+}
+
+// Another thread may hold a lock that an operation needs, and make or free a communicator.
+TEST_F(Entrance, AnOperationRunsWithoutTheLockOfAllCommunicators) {
+  CommunicatorState other(mpi.communicator(0));
+  bool has_waited_in_vain = false;
+  Calling operation(kSum.block, [&] {
+    auto freed = std::async(std::launch::async, [&] {
+      watch_communicator(other);
+      forget_communicator(other);
+    });
+    has_waited_in_vain |= freed.wait_for(std::chrono::seconds(10)) != std::future_status::ready;
+  });
+  for (const auto& each : states) watch_communicator(*each);
+  std::deque<StartedReduction> warm, sums;
+  for (int rank = 0; rank < kRanks; ++rank) start(rank, warm.emplace_back(kSum, rank, 0));
+  pass();  // sets the group up
+  for (int rank = 0; rank < kRanks; ++rank) {
+    StartedReduction& sum = sums.emplace_back(kSum, rank, 1);
+    if (rank == 0) sum.data.op = &operation;
+    start(rank, sum);
+  }
+  for (int i = 0; i < 100; ++i) {
+    for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
+      fabric.move(moves.front());
+    for (int rank = 0; rank < kRanks; ++rank) fabric.progress(rank);
+    (void)progress_in_background();
+  }
+  for (const StartedReduction& each : sums) EXPECT_TRUE(each.is_over);
+  EXPECT_FALSE(has_waited_in_vain);
+  for (const auto& each : states) forget_communicator(*each);
+}
+
 // The ways are compared, and all ranks take the same one.
 TEST_F(Entrance, TheSafeguardChoosesTheWayOfStartedOnes) {
   fake::use_safeguard();
@@ -160,6 +234,14 @@ TEST_F(Entrance, TheCollectiveAndTheBytesOfAllRanksDecideAlone) {
   parameters().served = 1u << static_cast<unsigned>(Collective::kReduce);
   EXPECT_TRUE(is_ours(Collective::kReduce, 1));
   EXPECT_FALSE(ibcast_is_served(state(0), 10, 0));
+}
+
+TEST(Shapes, WithAnOperationOfTheProgramAreOursOnFewRanks) {
+  ReductionShape sum{Collective::kAllreduce, 8};
+  EXPECT_TRUE(may_be_ours(sum, 1000));
+  sum.is_by_program = true;
+  EXPECT_TRUE(may_be_ours(sum, kMostRanksByProgram));
+  EXPECT_FALSE(may_be_ours(sum, kMostRanksByProgram + 1));
 }
 
 TEST_F(Entrance, TheFirstReductionsAreTheHosts) {

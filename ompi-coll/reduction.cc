@@ -3,6 +3,9 @@
 // Otherwise both operands are unpacked, and the result is packed again.
 #include "ompi-coll/reduction.h"
 
+#include <algorithm>
+#include <array>
+
 #include "ompi-coll/codes.h"
 
 namespace cepheus::ompi {
@@ -20,6 +23,14 @@ Elements elements(void* memory, int count, ompi_datatype_t* type) {
   return {memory, static_cast<std::size_t>(count), type};
 }
 
+// Not the program's.
+bool is_mpis(const ompi_op_t* op) {
+  const std::array<const ompi_op_t*, 14> all{
+      MPI_SUM,  MPI_MAX, MPI_MIN,  MPI_PROD,   MPI_LAND,   MPI_LOR,     MPI_LXOR,
+      MPI_BAND, MPI_BOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
+  return std::find(all.begin(), all.end(), op) != all.end();
+}
+
 coll::Bounds bounds_of(const ompi_datatype_t* type) {
   coll::Bounds bounds;
   (void)ompi_datatype_get_extent(type, &bounds.lower, &bounds.extent);
@@ -32,7 +43,7 @@ coll::Bounds bounds_of(const ompi_datatype_t* type) {
 ReductionCall allreduce_call(const void* send, void* receive, int count, ompi_datatype_t* type,
                              ompi_op_t* op, ompi_communicator_t* comm) {
   const Elements result = elements(receive, count, type);
-  return {{Collective::kAllreduce, bytes_of(result.count, type)},
+  return {{Collective::kAllreduce, bytes_of(result.count, type), 0, !is_mpis(op)},
           elements(contribution_of(send, receive), count, type),
           result,
           true,
