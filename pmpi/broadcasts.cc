@@ -12,12 +12,14 @@ namespace cepheus::pmpi {
 
 using namespace coll;
 
-Communicator* find_served(Comm comm, Collective collective) {
-  if (!serves || is_passed_on || comm == kCommNull || comm == ending ||
+Communicator* find_served(Comm comm, Collective collective, bool blocking, bool has_data) {
+  if (!serves || is_passed_on(comm) || comm == kCommNull || comm == ending ||
       !parameters().serves(collective))
     return nullptr;
   Communicator* const communicator = communicator_of(comm);
-  return communicator != nullptr && communicator->state ? communicator : nullptr;
+  if (communicator == nullptr || !communicator->state) return nullptr;
+  const bool is_mpis = has_data && communicator->state->count_if_unserved(collective, blocking);
+  return is_mpis ? nullptr : communicator;
 }
 
 namespace {
@@ -36,8 +38,8 @@ bool is_usual(const Broadcasting& of, int size) {
 }
 
 // Null: MPI serves the call. Else it has `call.bytes`, one at least.
-Communicator* find_for(const Broadcasting& of, Comm comm, BroadcastCall& call) {
-  Communicator* const communicator = find_served(comm, Collective::kBcast);
+Communicator* find_for(const Broadcasting& of, Comm comm, bool blocking, BroadcastCall& call) {
+  Communicator* const communicator = find_served(comm, Collective::kBcast, blocking, of.count > 0);
   Count size = 0;
   if (communicator == nullptr || !is_usual(of, communicator->size) ||
       calls().Type_size_x(of.type, &size) != kSuccess || size <= 0)
@@ -50,7 +52,7 @@ Communicator* find_for(const Broadcasting& of, Comm comm, BroadcastCall& call) {
 template <typename Next>
 int broadcast(const Broadcasting& of, Comm comm, Next next_one) {
   BroadcastCall call{};
-  Communicator* const communicator = find_for(of, comm, call);
+  Communicator* const communicator = find_for(of, comm, true, call);
   std::optional<Buffer> buffer;
   return call_now(communicator, comm, next_one, [&](auto prepare, auto saved) {
     return bcast(
@@ -62,7 +64,7 @@ int broadcast(const Broadcasting& of, Comm comm, Next next_one) {
 template <typename Next>
 int start_broadcast(const Broadcasting& of, Comm comm, void* request, Next next_one) {
   BroadcastCall call{};
-  Communicator* const communicator = find_for(of, comm, call);
+  Communicator* const communicator = find_for(of, comm, false, call);
   return start_call(
       communicator, call, comm, static_cast<Request*>(request), next_one,
       [&] { return ibcast_is_served(*communicator->state, call.bytes, call.root); },

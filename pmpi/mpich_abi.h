@@ -30,6 +30,8 @@ inline constexpr Datatype kByte = 0x4c00010d;
 inline constexpr Datatype kInt = 0x4c000405;
 inline constexpr Op kOpNull = 0x18000000;
 inline constexpr Op kMin = 0x58000002;
+// Not the program's: their handles are constants.
+constexpr bool is_mpis_operation(Op op) { return op >> 24 == kMin >> 24; }
 inline constexpr Request kRequestNull = 0x2c000000;
 inline constexpr Info kInfoNull = 0x1c000000;
 inline constexpr Errhandler kErrorsReturn = 0x54000001;

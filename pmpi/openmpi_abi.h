@@ -2,6 +2,8 @@
 // needs no mpi.h, and one object serves both. tests/mpi/abi_check.cc compares it with Open MPI's mpi.h.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -32,6 +34,17 @@ inline Request kRequestNull;
 inline Info kInfoNull;
 inline Errhandler kErrorsReturn;
 
+inline constexpr std::array kOperations{
+    "ompi_mpi_op_max",   "ompi_mpi_op_min",    "ompi_mpi_op_sum",    "ompi_mpi_op_prod",
+    "ompi_mpi_op_land",  "ompi_mpi_op_band",   "ompi_mpi_op_lor",    "ompi_mpi_op_bor",
+    "ompi_mpi_op_lxor",  "ompi_mpi_op_bxor",   "ompi_mpi_op_maxloc", "ompi_mpi_op_minloc",
+    "ompi_mpi_op_no_op", "ompi_mpi_op_replace"};
+inline std::array<Op, kOperations.size()> operations{};
+// Not the program's.
+inline bool is_mpis_operation(Op op) {
+  return std::find(operations.begin(), operations.end(), op) != operations.end();
+}
+
 // `find`: the address of a symbol, or null. False: one is missing.
 template <typename Find>
 bool find_handles(Find find) {
@@ -39,6 +52,7 @@ bool find_handles(Find find) {
     handle = reinterpret_cast<std::remove_reference_t<decltype(handle)>>(find(symbol));
     return handle != nullptr;
   };
+  for (std::size_t i = 0; i < operations.size(); ++i) (void)set(operations[i], kOperations[i]);
   return set(kCommNull, "ompi_mpi_comm_null") && set(kCommWorld, "ompi_mpi_comm_world") &&
          set(kCommSelf, "ompi_mpi_comm_self") && set(kDatatypeNull, "ompi_mpi_datatype_null") &&
          set(kByte, "ompi_mpi_byte") && set(kInt, "ompi_mpi_int") &&

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "collectives/reduction_call.h"
+#include "pmpi/background.h"
 #include "pmpi/buffer.h"
 #include "pmpi/communicator.h"
 #include "pmpi/mpi_abi.h"
@@ -27,7 +28,8 @@ struct ReductionArguments {
 using ReductionCall = coll::ReductionCall<Datatype, Op>;
 
 // Nothing: the arguments are not those of a call that may be ours. Either all ranks find that, as
-// without elements, or MPI reports an error of this rank.
+// without elements, or MPI reports an error of this rank. Of a call whose shape is not ours it has
+// that alone, and nothing else was looked at.
 std::optional<ReductionCall> call_of(const ReductionArguments& arguments,
                                      const Communicator& communicator);
 
@@ -42,6 +44,8 @@ class Operation final : public coll::Operator {
   void hold();
 
   coll::Code apply(const void* left, void* right) override;
+  // A program's function may have data of its threads, or a lock of its language.
+  bool may_apply_here() const override { return !is_background_thread() || is_mpis_operation(op_); }
 
  private:
   coll::Code apply_unpacked(const void* left, void* right);

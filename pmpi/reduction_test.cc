@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "pmpi/calls.h"
 
@@ -109,9 +112,71 @@ TEST_F(Arguments, ThatMpiReportsAreItsOwn) {
   EXPECT_FALSE(is_ours(reduce(4)));
   EXPECT_FALSE(is_ours(reduce(-1)));
   EXPECT_FALSE(is_ours(with(reduce(0), [](auto& it) { it.send = in_place(); })));
-  EXPECT_FALSE(is_ours(with(allgather(), [](auto& it) { it.send_count = 1; })));
+  EXPECT_FALSE(is_ours(with(allgather(), [](auto& it) { it.send_count = -1; })));
+  EXPECT_FALSE(is_ours(with(allgather(), [](auto& it) { it.send_type = kDatatypeNull; })));
   EXPECT_FALSE(is_ours(with(allgather(), [](auto& it) { it.send_type = kUncommitted; })));
   EXPECT_FALSE(is_ours(with(allgather(), [](auto& it) { it.receive_type = kUncommitted; })));
+}
+
+// Other ranks wait for this one, whose own call ends in an error.
+TEST_F(Arguments, OfAllgatherThatDifferInSizeTakePartWithTheResultsMemory) {
+  for (const Count count : {Count{0}, Count{1}, Count{3}, Count{1} << 40}) {
+    ReductionArguments it = allgather();
+    it.send_count = count;
+    const auto call = call_of(it, communicator);
+    ASSERT_TRUE(call);
+    EXPECT_EQ(call->error, coll::Code::kTruncated);
+    EXPECT_EQ(call->contribution.memory, receive.data() + 2);
+    EXPECT_EQ(call->contribution.count, 2U);
+  }
+  EXPECT_EQ(call_of(allgather(), communicator)->error, coll::Code::kDone);
+}
+
+// A look at one address that is passed twice reduces all elements.
+TEST_F(Arguments, OfCallsThatAreTooLongAreNotLookedAt) {
+  calls().Allreduce = [](const void*, void*, int, Datatype, Op, Comm) {
+    ADD_FAILURE();
+    return kSuccess;
+  };
+  calls().Allgather = [](const void*, int, Datatype, void*, int, Datatype, Comm) {
+    ADD_FAILURE();
+    return kSuccess;
+  };
+  for (ReductionArguments it : {allreduce(), reduce(0), allgather()}) {
+    it.send = it.receive;
+    it.send_count = it.receive_count = 1 << 28;
+    const auto call = call_of(it, communicator);
+    ASSERT_TRUE(call);
+    EXPECT_EQ(call->shape.block, std::size_t{1} << 30);
+    EXPECT_FALSE(is_short(call->shape, communicator.size));
+  }
+}
+
+// MPI wants the collectives of a communicator one at a time.
+TEST_F(Arguments, OfSeveralThreadsAreShownToMpiOneAtATime) {
+  static std::atomic<int> inside, overlaps;
+  inside = overlaps = 0;
+  calls().Allreduce = [](const void*, void*, int, Datatype, Op, Comm) {
+    if (inside.fetch_add(1) != 0) ++overlaps;
+    std::this_thread::yield();
+    inside.fetch_sub(1);
+    return kSuccess;
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      for (int call = 0; call < 1000; ++call) EXPECT_TRUE(is_ours(allreduce()));
+    });
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(overlaps, 0);
+}
+
+TEST_F(Arguments, NameAnOperationOfTheProgram) {
+  constexpr Op kOfProgram = static_cast<Op>(0x98000000);
+  ReductionArguments it = allreduce();
+  EXPECT_FALSE(call_of(it, communicator)->shape.is_by_program);
+  it.op = kOfProgram;
+  EXPECT_TRUE(call_of(it, communicator)->shape.is_by_program);
 }
 
 // Open MPI allows it for one element.
@@ -131,9 +196,6 @@ TEST_F(Arguments, WithoutElementsOrWithMoreThanPackingCountsAreMpis) {
   it.receive_count = 0;
   EXPECT_FALSE(is_ours(it));
   it.receive_count = Count{1} << 40;
-  EXPECT_FALSE(is_ours(it));
-  it = allgather();
-  it.send_count = it.receive_count = 1 << 28;
   EXPECT_FALSE(is_ours(it));
 }
 

@@ -15,23 +15,29 @@ using namespace coll;
 
 namespace {
 
+Communicator* find_for(const ReductionArguments& of, Comm comm, bool blocking) {
+  const bool has_data = of.collective == Collective::kBarrier || of.receive_count > 0;
+  return find_served(comm, of.collective, blocking, has_data);
+}
+
 template <typename Next>
 int reduce_now(const ReductionArguments& arguments, Comm comm, Next next_one) {
-  Communicator* const communicator = find_served(comm, arguments.collective);
+  Communicator* const communicator = find_for(arguments, comm, true);
   const auto call = communicator != nullptr ? call_of(arguments, *communicator) : std::nullopt;
   std::optional<ReductionMemory> memory;
   return call_now(call ? communicator : nullptr, comm, next_one, [&](auto prepare, auto saved) {
-    return reduction(
+    const Code code = reduction(
         *communicator->state, call->shape, prepare, [&] { return memory.emplace(*call).data(); },
         saved);
+    return code == Code::kDone && memory ? call->error : code;
   });
 }
 
 template <typename Next>
 int start_to_reduce(const ReductionArguments& arguments, Comm comm, void* request, Next next_one) {
-  Communicator* const communicator = find_served(comm, arguments.collective);
+  Communicator* const communicator = find_for(arguments, comm, false);
   const auto call = communicator != nullptr ? call_of(arguments, *communicator) : std::nullopt;
-  if (!call) return pass_on(next_one);
+  if (!call) return pass_on(comm, next_one);
   CommunicatorState& state = *communicator->state;
   return start_call(
       communicator, *call, comm, static_cast<Request*>(request), next_one,

@@ -65,14 +65,17 @@ struct RunningBroadcast : MemoryOf<Buffer>, Broadcast, Shared {
         Shared(communicator) {
     memory->hold();
   }
+  static constexpr Code call_error = Code::kDone;
 };
 struct RunningReduction : MemoryOf<ReductionMemory>, Reduction, Shared {
   RunningReduction(const ReductionCall& call, const Communicator& communicator)
       : MemoryOf<ReductionMemory>{std::optional<ReductionMemory>(std::in_place, call)},
         Reduction(call.shape, memory->data(), complete<RunningReduction>),
-        Shared(communicator) {
+        Shared(communicator),
+        call_error(call.error) {
     memory->hold([](auto& part) { part.hold(); });
   }
+  const Code call_error;
 };
 
 template <typename Running>
@@ -81,7 +84,8 @@ int query(void* state, Status* status) {
   status->source = kAnySource;  // as of MPICH's own collectives
   status->tag = kAnyTag;
   const auto& running = *static_cast<Running*>(state);
-  const Failure failure{from_code(running.outcome), *running.comm};
+  const Code code = running.outcome == Code::kDone ? running.call_error : running.outcome;
+  const Failure failure{from_code(code), *running.comm};
   if (failure.error == kSuccess || failure.comm == kCommNull || failure_of_thread == nullptr)
     return failure.error;
   *failure_of_thread = failure;

@@ -105,7 +105,7 @@ class OverAFabric(Preloading):
         self.assertEqual([line.partition(" (")[0] for line in run.lines_of_broadcasts()], ["cepheus: first name", "cepheus: second name"], run.everything())
 
     def test_mpich_reports_wrong_arguments(self):
-        self.assert_ok(self.over_fabric("wrong_arguments_check"))
+        self.assert_ok(self.over_fabric("wrong_arguments_check", "--gathers", 1))
 
     def test_programs_with_sessions_alone_use_mpichs_algorithms(self):
         self.assert_ok(self.over_fabric("session_check", settings=TRY))
@@ -232,6 +232,13 @@ class Safeguard(Preloading, Reporting):
 
 
 class WithoutAFabric(Preloading):
+    def test_calls_on_one_machine_pass_without_a_look_at_their_arguments(self):
+        looks = mpi().compile("looks.so", "counting_looks", flags=("-shared", "-fPIC"))
+        run = self.without_fabric("reduction_rounds_check", "--count", 50, settings=TRY, libraries=(mpi().LIBRARY, looks))
+        self.assert_ok(run)
+        packs, sizes, reductions = map(int, re.search("looks: (.*) packs, (.*) sizes, (.*) reductions", run.out).groups())
+        self.assertLess(packs + sizes + reductions, 20, run.everything())
+
     def test_in_front_of_another_tool_it_begins_once(self):
         tool = Mpich.compile("tool.so", "counting_tool", flags=("-shared", "-fPIC"))
         run = self.without_fabric("broadcast_check", "--count", 4, settings={**TRY, **VERBOSE}, last_rank={"CEPHEUS_MIN_MEMBERS": "9"},

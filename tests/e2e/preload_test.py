@@ -30,7 +30,7 @@ class Abi(unittest.TestCase):
 
 class OverAFabric(Preloading):
     def test_open_mpi_reports_wrong_arguments(self):
-        self.assert_ok(self.over_fabric("wrong_arguments_check"))
+        self.assert_ok(self.over_fabric("wrong_arguments_check", "--gathers", 1))
 
     def test_a_plug_in_brings_mpi_with_it(self):
         plugin = Preload.compile("plugin.so", "broadcast_check", flags=SHARED + ("-Dmain=program_main",))
