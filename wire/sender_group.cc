@@ -5,6 +5,7 @@
 #include "wire/sender_group.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "wire/byte_order.h"
 
@@ -56,6 +57,16 @@ bool SenderGroupMessage::add_region(std::size_t receiver, const MrpRegion& regio
   if (region_count == kMaxRegions) return false;
   regions[region_count++] = {static_cast<std::uint8_t>(receiver), region};
   return true;
+}
+
+void SenderGroupMessage::remove(std::size_t receiver) {
+  const auto gone = receivers.begin() + static_cast<std::ptrdiff_t>(receiver);
+  std::move(gone + 1, receivers.begin() + static_cast<std::ptrdiff_t>(receiver_count--), gone);
+  const auto all = std::span(regions).first(std::exchange(region_count, 0));
+  for (const Region& each : all) {
+    if (each.receiver == receiver) continue;
+    add_region(each.receiver - (each.receiver > receiver ? 1u : 0u), each.region);
+  }
 }
 
 std::optional<SenderGroupMessage> SenderGroupMessage::parse(std::span<const std::uint8_t> data) {

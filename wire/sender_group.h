@@ -91,6 +91,8 @@ struct SenderGroupMessage {
   std::span<const Region> region_list() const { return {regions.data(), region_count}; }
   bool add(const MrpMember& receiver);                             // false if full
   bool add_region(std::size_t receiver, const MrpRegion& region);  // false if full
+  // With its regions. Later receivers move up by one place.
+  void remove(std::size_t receiver);
 
   // Empty for other messages and malformed ones: no virtual QPN, a receiver twice, a region without
   // a receiver.

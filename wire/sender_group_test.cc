@@ -83,6 +83,20 @@ TEST(SenderGroupMessage, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of(m), expected);
 }
 
+TEST(SenderGroupMessage, RemovesAReceiverWithItsRegions) {
+  SenderGroupMessage m = install(3, 6);  // regions i and i + 3 are receiver i's
+  m.remove(1);
+  EXPECT_TRUE(
+      std::ranges::equal(m.list(), std::vector{install(3).receivers[0], install(3).receivers[2]}));
+  const std::vector<SenderGroupMessage::Region> left{
+      {0, {0, 1, 4096, 64}}, {1, {2, 3, 4096, 64}}, {0, {3, 4, 4096, 64}}, {1, {5, 6, 4096, 64}}};
+  EXPECT_TRUE(std::ranges::equal(m.region_list(), left));
+  m.remove(1);
+  m.remove(0);
+  EXPECT_EQ(m.receiver_count, 0u);
+  EXPECT_EQ(m.region_count, 0u);
+}
+
 TEST(SenderGroupMessage, TheLargestFitsIntoADatagram) {
   const auto bytes =
       bytes_of(install(SenderGroupMessage::kMaxReceivers, SenderGroupMessage::kMaxRegions));

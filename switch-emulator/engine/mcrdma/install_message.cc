@@ -2,6 +2,7 @@
 
 namespace cepheus::fabric {
 
+using wire::MrpMember;
 using wire::MrpType;
 using wire::SenderGroupMessage;
 
@@ -51,6 +52,22 @@ SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& group,
     }
   }
   return part;
+}
+
+bool is_well_formed(const SenderGroupMessage& message) {
+  const auto can_be = [&](const MrpMember& m) {
+    return !m.host.is_unset() && m.host != message.sender() && m.qpn.value() != 0 &&
+           !wire::is_sender_group(m.qpn);
+  };
+  return message.receiver_count > 0 && std::ranges::all_of(message.list(), can_be);
+}
+
+bool is_one_group(const SenderGroupMessage& a, const SenderGroupMessage& b) {
+  return a.header.instance == b.header.instance && a.sender_qpn == b.sender_qpn;
+}
+
+void add_host(std::vector<MrpMember>& to, const MrpMember& member) {
+  if (std::ranges::find(to, member.host, &MrpMember::host) == to.end()) to.push_back(member);
 }
 
 bool measures(const SenderGroupMessage& message) {

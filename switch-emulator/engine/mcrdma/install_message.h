@@ -14,6 +14,16 @@ wire::SenderGroupMessage message_to_sender(const wire::SenderGroupMessage& insta
 wire::SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& group,
                                  const Branch& branch, wire::MrpType type);
 
+// Receivers are valid if they are not the sender and have a real queue pair.
+bool is_well_formed(const wire::SenderGroupMessage& message);
+
+// Whether both are about one queue pair of one program. Equal virtual QPNs are not enough: another
+// program may have chosen the same number for another group.
+bool is_one_group(const wire::SenderGroupMessage& a, const wire::SenderGroupMessage& b);
+
+// Adds the member, unless the list has its host.
+void add_host(std::vector<wire::MrpMember>& to, const wire::MrpMember& member);
+
 // An INSTALL that finds the least path MTU, before any receiver connects.
 bool measures(const wire::SenderGroupMessage& message);
 

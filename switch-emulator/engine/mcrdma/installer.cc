@@ -1,7 +1,5 @@
-// INSTALL and REMOVE walk down the branches (bifurcation.h). Each switch that branches or rewrites
-// keeps a record: installed message, branches, rule, age. The sender's own switch keeps the
-// AckMerge, too. A message carries a share of 1, which every branch divides, so that the sender
-// knows when all receivers have answered.
+// INSTALL walks down the branches (bifurcation.h). Each switch that branches or rewrites keeps a
+// record: installed message, branches, rule, age. The sender's own switch keeps the AckMerge, too.
 //
 // A record is replaced by a newer epoch of the same program's group, kept while its receivers are
 // cut off, built anew when routes change, and ends by REMOVE, by age, or `orphan_age` after its
@@ -25,51 +23,10 @@ using wire::SenderGroupMessage;
 
 namespace {
 
-// Share of a REMOVE over former branches. The sender causes it, so it is not 0. It is far less than
-// any part of a whole share, so that it never counts as a missing one.
-constexpr std::uint64_t kFormerShare = std::uint64_t{1} << 24;
-
-// Receivers are valid if they are not the sender and have a real queue pair.
-bool is_well_formed(const SenderGroupMessage& message) {
-  const auto can_be = [&](const MrpMember& m) {
-    return !m.host.is_unset() && m.host != message.sender() && m.qpn.value() != 0 &&
-           !wire::is_sender_group(m.qpn);
-  };
-  return message.receiver_count > 0 && std::ranges::all_of(message.list(), can_be);
-}
-
-// The rule for data that arrives addressed to `addressed` (MC-RDMA algorithm 1, lines 16 to 25).
-// Without a branch, a rule is needed as well if no later switch could rewrite the packet for a
-// receiver's queue pair.
-std::vector<Replica> rule_for(std::span<const MrpMember> receivers,
-                              const std::vector<Branch>& branches, Ipv4 addressed) {
-  const bool is_last = branches.size() == 1 && branches.front().is_here;
-  const bool is_for_one =
-      std::ranges::find(receivers, addressed, &MrpMember::host) != receivers.end();
-  if (branches.size() == 1 && !is_last && is_for_one) return {};
-  std::vector<Replica> rule;
-  rule.reserve(branches.size());
-  for (const Branch& branch : branches) {
-    const MrpMember& first = receivers[branch.receivers.front()];
-    rule.push_back({first.host, branch.is_one() ? first.qpn : Qpn(), branch.receivers.front()});
-  }
-  return rule;
-}
-
-// Whether both are about one queue pair of one program. Equal virtual QPNs are not enough: another
-// program may have chosen the same number for another group.
-bool is_one_group(const SenderGroupMessage& a, const SenderGroupMessage& b) {
-  return a.header.instance == b.header.instance && a.sender_qpn == b.sender_qpn;
-}
-
 // Whether `message` is the same group's, of a newer epoch than the record.
 bool is_superseded(const SenderGroup& record, const SenderGroupMessage& message) {
   return is_one_group(record.installed, message) &&
          wire::newer_epoch(message.header.epoch, record.installed.header.epoch);
-}
-
-void add_host(std::vector<MrpMember>& to, const MrpMember& member) {
-  if (std::ranges::find(to, member.host, &MrpMember::host) == to.end()) to.push_back(member);
 }
 
 // All present and former receivers of the record.
@@ -82,12 +39,6 @@ void add_receivers(std::vector<MrpMember>& to, const SenderGroup& group) {
 bool is_of_sender(std::span<const std::uint8_t> payload) {
   const auto type = wire::MrpHeader::type_of(payload);
   return type == MrpType::kInstall || type == MrpType::kRemove;
-}
-
-// From a message without regions, because regions have indices of receivers.
-void remove_receiver(SenderGroupMessage& message, std::size_t at) {
-  for (; at + 1 < message.receiver_count; ++at) message.receivers[at] = message.receivers[at + 1];
-  --message.receiver_count;
 }
 
 }  // namespace
@@ -125,7 +76,7 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   } else if (type == MrpType::kInstall) {
     on_install(call, *datagram, *message);
   } else if (type == MrpType::kRemove) {
-    on_remove(call, *datagram, *message);
+    remover_.on_remove(call, *datagram, *message);
   } else if (type == MrpType::kQuery && from_host) {
     answers_.on_query(call, *message);
   } else {
@@ -246,8 +197,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   group->tos = tos;
   group->installed.addressed = addressed;
   group->ingress = call.ingress();
-  group->branches = std::move(branches);
-  group->rule = rule_for(message.list(), group->branches, group->installed.addressed);
+  group->set_branches(std::move(branches));
   group->last_seen = call.now;
   group->note_install();
   due_ = std::min(due_, expires(*group));
@@ -271,7 +221,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     merged_ = group;
     if (answer) send_answer(call, *group, *answer);
   }
-  pass_on(call, *group, MrpType::kInstall, message.share);
+  branch_messages_.send(call, *group, MrpType::kInstall, message.share);
 }
 
 // Erases records of older epochs except `kept`, because the destinations of their copies are no
@@ -289,76 +239,6 @@ std::vector<MrpMember> Installer::erase_older(const SenderKey& key,
   return former;
 }
 
-void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
-                          const SenderGroupMessage& message) {
-  call.count(Counter::kSenderRemove);
-  if (config_.sender_groups == net::SenderGroups::kOff || !is_well_formed(message)) {
-    return call.count(Counter::kDropMalformed);
-  }
-  const SenderKey key{message.sender(), message.virtual_qpn};
-  const Ipv4 addressed = is_from_sender(call) ? datagram.ip.destination : message.addressed;
-  const SenderGroup* known = groups_.find(key, addressed);
-  if (known != nullptr && !is_one_group(known->installed, message)) {
-    return call.count(Counter::kDropMrpForeign);
-  }
-  // A REMOVE from a switch without a path to the sender, while the sender's messages come by
-  // another.
-  const auto lives = [&](const SenderGroup& other) {
-    return is_one_group(other.installed, message) &&
-           call.now - other.last_seen <= config_.sender_lives;
-  };
-  const bool is_sender = message.share != 0;
-  if (!is_sender && groups_.any_of(key, lives)) return call.count(Counter::kDropMrpStale);
-  // A repeat: switches and hosts behind this one may have missed the first.
-  SenderGroup gone;
-  gone.installed = message;
-  gone.installed.region_count = 0;
-  gone.tos = wire::without_ecn(datagram.ip.tos);
-  gone.installed.addressed = addressed;
-  branch_to_reachable(call, gone);
-  std::vector<MrpMember> former;
-  groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (!is_one_group(other.installed, message)) return false;
-    for (const MrpMember& m : other.former) add_host(former, m);
-    return true;
-  });
-  pass_on(call, gone, MrpType::kRemove, message.share);
-  // A switch that regards a sender as dead may be wrong: with share 0 receivers need not believe
-  // it.
-  if (message.share != 0) remove_former(call, gone, former);
-}
-
-// An unreachable receiver must not keep the others from learning of the end.
-void Installer::branch_to_reachable(const Call& call, SenderGroup& group) {
-  while (group.branches.empty() && group.installed.receiver_count > 0) {
-    std::size_t unreachable = 0;
-    group.branches =
-        bifurcate(config_, routes_, group.installed.list(), call.ingress(), unreachable);
-    if (group.branches.empty()) {
-      CEPHEUS_SITUATION("a sender group ends while a receiver is cut off");
-      remove_receiver(group.installed, unreachable);
-    }
-  }
-  group.rule = rule_for(group.installed.list(), group.branches, group.installed.addressed);
-}
-
-// If one of several receivers behind a switch is left, messages to it pass that switch untouched.
-// Without a REMOVE the switch would keep its record until it ages.
-void Installer::remove_former(Call& call, const SenderGroup& gone,
-                              std::span<const MrpMember> former) {
-  SenderGroup all;
-  all.installed = gone.installed;
-  all.tos = gone.tos;
-  for (const MrpMember& m : former) {
-    const auto list = all.installed.list();
-    if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.installed.add(m);
-  }
-  if (all.installed.receiver_count == gone.installed.receiver_count) return;
-  CEPHEUS_SITUATION("a sender group ends, and receivers that it had before learn of it");
-  branch_to_reachable(call, all);
-  pass_on(call, all, MrpType::kRemove, kFormerShare, &gone.branches);
-}
-
 void Installer::on_routes_changed(Call& call) {
   std::vector<SenderGroup*> all;
   groups_.for_each([&](SenderGroup& group) { all.push_back(&group); });
@@ -368,10 +248,10 @@ void Installer::on_routes_changed(Call& call) {
         bifurcate(config_, routes_, group->installed.list(), group->ingress, unreachable);
     // Cut off for now: the record stays, and the sender notices by time.
     if (branches.empty() || branches == group->branches) continue;
-    std::swap(branches, group->branches);
-    group->rule = rule_for(group->installed.list(), group->branches, group->installed.addressed);
+    const std::vector<Branch> before = std::exchange(group->branches, {});
+    group->set_branches(std::move(branches));
     call.count(Counter::kSenderRebuilt);
-    pass_on(call, *group, MrpType::kInstall, 0, &branches);
+    branch_messages_.send(call, *group, MrpType::kInstall, 0, &before);
   }
 }
 
@@ -422,49 +302,8 @@ void Installer::on_timer(Call& call) {
 void Installer::forget(Call& call, const SenderGroup& group) {
   CEPHEUS_SITUATION("a sender group ages at a switch");
   call.count(Counter::kStaleTableAged);
-  pass_on(call, group, MrpType::kRemove, 0);
+  branch_messages_.send(call, group, MrpType::kRemove, 0);
   groups_.erase(group);
-}
-
-// Each branch of several receivers gets a message for the next switch that branches. Hosts of the
-// other branches get their own. Each has a part of the share. `unless_as_before`: old branches;
-// unchanged ones get no message.
-void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std::uint64_t share,
-                        const std::vector<Branch>* unless_as_before) {
-  const bool by_each_port = config_.sender_groups == net::SenderGroups::kEverywhere;
-  const bool measures_ways = type == MrpType::kInstall && measures(group.installed);
-  const auto goes_once = [&](const Branch& branch) {
-    return !measures_ways && (group.rewrites(branch) || !by_each_port);
-  };
-  const auto copies = [&](const Branch& branch) {
-    return goes_once(branch) ? std::size_t{1} : branch.ports.size();
-  };
-  std::size_t parts = 0;
-  for (const Branch& branch : group.branches) parts += copies(branch);
-  std::uint64_t rest = parts > 0 ? share % parts : 0;  // added to the first part
-  for (const Branch& branch : group.branches) {
-    const bool is_known = unless_as_before != nullptr &&
-                          std::ranges::find(*unless_as_before, branch) != unless_as_before->end();
-    if (is_known) continue;
-    SenderGroupMessage part = part_of(config_, group, branch, type);
-    wire::UdpDatagram datagram;
-    datagram.ip.tos = group.tos;
-    datagram.ip.source = group.installed.sender();
-    datagram.udp.source_port = config_.mrp_port;
-    datagram.udp.destination_port = config_.mrp_port;
-    const bool is_for_host = group.rewrites(branch);
-    if (is_for_host) address_process(call, part.receivers[0].control_port, datagram.udp);
-    datagram.ip.destination = is_for_host ? part.receivers[0].host : part.addressed;
-    if (measures_ways && call.rules().least_path_mtu) narrow_path(config_, routes_, part);
-    for (std::size_t i = 0; i < copies(branch); ++i) {
-      part.share = share / parts + std::exchange(rest, 0);
-      if (goes_once(branch)) {
-        answers_.send_to(call, datagram.ip.destination, datagram, part);
-      } else {
-        send_signed(call, branch.ports[i], datagram, part);
-      }
-    }
-  }
 }
 
 }  // namespace cepheus::fabric

@@ -1,5 +1,5 @@
 // The switch's half of sender groups' registration (docs/protocol.md, "Sender groups"): installs
-// groups, finds branches, passes messages on, and deletes unused groups.
+// groups, finds branches, and deletes unused groups.
 //
 // No state waits for answers: a receiver's answer goes to the sender itself.
 #pragma once
@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "switch-emulator/engine/mcrdma/branch_messages.h"
+#include "switch-emulator/engine/mcrdma/remover.h"
 #include "switch-emulator/engine/mcrdma/sender_answers.h"
 #include "switch-emulator/engine/mcrdma/sender_table.h"
 #include "switch-emulator/engine/registration/host_rate.h"
@@ -23,6 +25,8 @@ class Installer {
         routes_(routes),
         groups_(groups),
         answers_(answers),
+        branch_messages_(config, routes, answers),
+        remover_(config, routes, groups, branch_messages_),
         rate_(config, &SwitchConfig::register_rate) {}
 
   // The first call is the start of this switch.
@@ -61,14 +65,8 @@ class Installer {
   std::vector<wire::MrpMember> erase_older(const SenderKey& key,
                                            const wire::SenderGroupMessage& message,
                                            const SenderGroup* kept);
-  void on_remove(Call& call, const wire::UdpDatagram& datagram,
-                 const wire::SenderGroupMessage& message);
-  void branch_to_reachable(const Call& call, SenderGroup& group);
-  void remove_former(Call& call, const SenderGroup& gone, std::span<const wire::MrpMember> former);
   wire::MrpReject refuse(Call& call, const wire::SenderGroupMessage& message,
                          const SenderGroup* known);
-  void pass_on(Call& call, const SenderGroup& group, wire::MrpType type, std::uint64_t share,
-               const std::vector<Branch>* unless_as_before = nullptr);
   Instant expires(const SenderGroup& group) const;
   void forget(Call& call, const SenderGroup& group);
 
@@ -76,6 +74,8 @@ class Installer {
   const Routes& routes_;
   SenderTable& groups_;
   SenderAnswers& answers_;
+  BranchMessages branch_messages_;
+  Remover remover_;
   HostRate rate_;
   Instant started_ = wire::kNever;
   Instant due_ = wire::kNever;  // no group expires before that

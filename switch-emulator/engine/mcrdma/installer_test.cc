@@ -1,4 +1,4 @@
-// Sender groups on connected switches: receivers that are installed, refused, evicted and removed
+// Sender groups on connected switches: receivers that are installed, refused and evicted
 // (docs/protocol.md, "Sender groups").
 #include "switch-emulator/engine/mcrdma/installer.h"
 
@@ -10,38 +10,6 @@ namespace cepheus::fabric {
 namespace {
 
 using namespace std::chrono_literals;
-
-// As a receiver gets it with INSTALL, and returns it to the sender.
-TEST(SenderGroups, AWindowIsThatOfTheSmallestQueueOnTheWay) {
-  auto net = make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& config) {
-    for (PortConfig& port : config.ports) {
-      port.queue_frames = port.kind == net::PortKind::kSwitch ? 40 : 64;
-    }
-  });
-  TestSender group(*net, 0, {1, 3});
-  group.install();
-  EXPECT_EQ(group.messages_to(1).at(0).window, 64u / 2) << "behind the sender's own switch";
-  EXPECT_EQ(group.messages_to(3).at(0).window, 40u / 2) << "behind trunks; half stays free";
-}
-
-TEST(SenderGroups, AWindowIsThatOfAReceiversRing) {
-  auto net = make_star(3, false, [](SwitchConfig& config) {
-    for (PortConfig& port : config.ports) port.ring_window = 64;
-  });
-  TestSender group(*net, 0, {1, 2});
-  group.install();
-  EXPECT_EQ(group.messages_to(1).at(0).window, 64u);
-}
-
-TEST(SenderGroups, AWindowPassesASwitchThatAnnouncesNone) {
-  auto net = make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& config) {
-    config.rules.announced_window = false;
-    for (PortConfig& port : config.ports) port.queue_frames = 64;
-  });
-  TestSender group(*net, 0, {1, 3});
-  group.install();
-  EXPECT_EQ(group.messages_to(1).at(0).window, 0u) << "no limit";
-}
 
 TEST(SenderGroups, AnEvictedReceiverIsNoLongerAwaited) {
   auto [net, group] = set_up_star(4, {1, 2, 3});
@@ -232,78 +200,6 @@ TEST(SenderGroups, WithSenderGroupsOffEveryNumberIsAQueuePairs) {
   TestSender unicast(*net, 0, {1});
   unicast.data(0);
   EXPECT_EQ(net->inbox(1), Texts({"data 0"}));
-}
-
-TEST(SenderGroups, ARemovedGroupLeavesNothing) {
-  auto net = make_leaf_spine();
-  TestSender group(*net, 0, {3, 4, 6});
-  group.set_up();
-  group.remove();
-  EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
-  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
-  net->clear();
-  group.remove();  // a repeat: nodes behind this one may have missed the first
-  EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
-}
-
-TEST(SenderGroups, AnUnreachableReceiverKeepsNoRemoveFromTheOthers) {
-  auto net = make_leaf_spine();
-  TestSender group(*net, 0, {1, 3, 4, 6});
-  group.set_up();
-  net->set_port(0, net->port_of(1), false);
-  net->clear();
-  group.remove();
-  for (const std::size_t r : {3, 4, 6}) {
-    ASSERT_FALSE(group.messages_to(r).empty()) << r;
-    EXPECT_EQ(group.messages_to(r).back().header.type, wire::MrpType::kRemove);
-  }
-  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
-}
-
-TEST(SenderGroups, ARemoveThatReachesNoReceiverEndsTheGroup) {
-  auto [net, group] = set_up_star(2, {1});
-  net->set_port(0, net->port_of(1), false);
-  group.remove();
-  EXPECT_TRUE(net->sw(0).sender_groups().empty());
-}
-
-// Two receivers at leaf 1 make it branch. When one is evicted, the spine sends to the other
-// directly, and leaf 1 gets no more messages of the group.
-TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereEvicted) {
-  for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
-    for (const std::size_t out : {3, 4}) {
-      auto net = make_leaf_spine(how);
-      TestSender group(*net, 0, {6, 3, 4});
-      group.set_up();
-      ASSERT_FALSE(net->sw(1).sender_groups().empty());
-      group.set_receivers({6, 7 - out});
-      for (group.epoch = 2; group.epoch < 4; ++group.epoch) group.install(false);
-      net->set_port(1, net->port_of(out), false);
-      net->clear();
-      --group.epoch;
-      group.remove();
-      EXPECT_GE(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
-      for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
-    }
-  }
-}
-
-TEST(SenderGroups, ARemoveInTheSendersNameTakesNoFormerPath) {
-  auto net = make_leaf_spine();
-  TestSender group(*net, 0, {6, 3, 4});
-  group.set_up();
-  group.set_receivers({6, 3});
-  group.epoch = 2;
-  group.install(false);
-  net->advance(2s);  // since the last INSTALL
-  net->clear();
-  auto m = group.message(wire::MrpType::kRemove);
-  m.share = 0;
-  group.send_message(0, m, group.alias());
-  ASSERT_FALSE(group.messages_to(3).empty());
-  for (const std::size_t r : {3, 4, 6}) {
-    for (const auto& received : group.messages_to(r)) EXPECT_EQ(received.share, 0u) << r;
-  }
 }
 
 TEST(SenderGroups, AGroupWithoutASenderIsRemovedAtItsReceivers) {

@@ -4,6 +4,33 @@
 
 namespace cepheus::fabric {
 
+namespace {
+
+// The rule for data that arrives addressed to `addressed` (MC-RDMA algorithm 1, lines 16 to 25).
+// Without a branch, a rule is needed as well if no later switch could rewrite the packet for a
+// receiver's queue pair.
+std::vector<Replica> rule_for(std::span<const wire::MrpMember> receivers,
+                              const std::vector<Branch>& branches, Ipv4 addressed) {
+  const bool is_last = branches.size() == 1 && branches.front().is_here;
+  const bool is_for_one =
+      std::ranges::find(receivers, addressed, &wire::MrpMember::host) != receivers.end();
+  if (branches.size() == 1 && !is_last && is_for_one) return {};
+  std::vector<Replica> rule;
+  rule.reserve(branches.size());
+  for (const Branch& branch : branches) {
+    const wire::MrpMember& first = receivers[branch.receivers.front()];
+    rule.push_back({first.host, branch.is_one() ? first.qpn : Qpn(), branch.receivers.front()});
+  }
+  return rule;
+}
+
+}  // namespace
+
+void SenderGroup::set_branches(std::vector<Branch> all) {
+  branches = std::move(all);
+  rule = rule_for(installed.list(), branches, installed.addressed);
+}
+
 const wire::MrpRegion* SenderGroup::find_region(std::uint8_t receiver, std::uint32_t number) const {
   const auto all = installed.region_list();
   const auto at = std::ranges::find_if(all, [&](const wire::SenderGroupMessage::Region& r) {

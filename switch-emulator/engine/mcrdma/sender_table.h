@@ -57,6 +57,8 @@ struct SenderGroup {
     orphaned.reset();
     port_came_up = false;
   }
+  // With their rule, for the installed receivers.
+  void set_branches(std::vector<Branch> all);
   SenderKey key() const { return {installed.sender(), installed.virtual_qpn}; }
   // Whether that receiver's QPN is set here.
   bool rewrites(const Branch& branch) const { return !rule.empty() && branch.is_one(); }
