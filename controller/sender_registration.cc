@@ -1,6 +1,4 @@
-// The last kAttemptsKept attempts are kept. Where no attempt comes through whole, kAttemptsThatDo
-// of them suffice, if every receiver has answered one. Answers of an older epoch are ignored, but
-// not its REPORTs.
+// Answers of an older epoch are ignored, but not its REPORTs.
 //
 // In operation "no route" counts as silence, and "not member" as a loss. An eviction numbers
 // receivers and regions anew and raises the epoch; the last receiver's loss fails the group. QUERYs
@@ -21,11 +19,8 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-// With losses and many paths, no attempt may ever come through whole.
-constexpr std::size_t kAttemptsThatDo = 4;
-constexpr auto kRole =
-    LaggingMembers::Role::kReceiver;      // of all named members: only the sender sends
-constexpr std::size_t kAttemptsKept = 8;  // with their pauses longer than a registration takes
+// Of all named members: only the sender sends.
+constexpr auto kRole = LaggingMembers::Role::kReceiver;
 
 Ipv4 destination(const SenderGroupMessage& message) {
   switch (message.header.type) {
@@ -103,8 +98,7 @@ wire::Result<void> SenderRegistration::start(Instant now, std::span<const MrpMem
 
 void SenderRegistration::begin_step(Instant now, State state, const char* reason, Outbox& out) {
   set_state(state, reason);
-  attempts_.clear();
-  answered_.reset();
+  answers_ = {};
   repeat_ = Backoff(pace(), now);
   send_attempt(now, out);
 }
@@ -135,8 +129,7 @@ void SenderRegistration::send_attempt(Instant now, Outbox& out) {
   m.header.seq = ++seq_;
   if (state_ != State::kActive) {
     m.share = SenderGroupMessage::kWholeShare;
-    if (attempts_.size() == kAttemptsKept) attempts_.erase(attempts_.begin());
-    attempts_.push_back({seq_, 0, {}});
+    answers_.add_attempt(seq_);
   }
   out.of_sender_groups.push_back(m);
   repeat_.sent(now);
@@ -187,21 +180,10 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   const bool is_its_own = receiver < group_.receiver_count && answer.receiver_count == 1 &&
                           answer.receivers[0].is_same_as(group_.receivers[receiver]);
   if (!is_its_own || !is_awaited(static_cast<MrpType>(answer.header.flags))) return;
-  const auto attempt = std::ranges::find(attempts_, answer.header.seq, &Attempt::seq);
-  if (attempt == attempts_.end() || answer.share > SenderGroupMessage::kWholeShare) return;
+  const std::uint16_t attempt = answer.header.seq;
+  if (!answers_.take(receiver, attempt, answer.share)) return;
   if (is_setting_up()) path_.narrow({answer.path_mtu, answer.window});
-  answered_.set(receiver);
-  attempt->answered.set(receiver);
-  // An answer that the network doubled counts twice: then a path may lack the rule, as after a
-  // switch's restart, until the next INSTALL, and the sender's switch lets nothing complete.
-  attempt->share = std::min(SenderGroupMessage::kWholeShare, attempt->share + answer.share);
-  const std::size_t all = group_.receiver_count;
-  const bool is_whole =
-      attempt->share == SenderGroupMessage::kWholeShare && attempt->answered.count() == all;
-  const bool has_done = attempts_.size() >= kAttemptsThatDo && answered_.count() == all;
-  if (has_done && !is_whole)
-    CEPHEUS_SITUATION("no attempt came through whole, and four together did");
-  if (is_whole || has_done) go_on(now, out);
+  if (answers_.is_complete(attempt, group_.receiver_count)) go_on(now, out);
 }
 
 // All receivers have answered the step of this state.
@@ -315,19 +297,10 @@ void SenderRegistration::lose(Instant now, std::size_t receiver, const std::stri
 }
 
 void SenderRegistration::evict(Instant now, std::size_t receiver, Outbox& out) {
-  const MrpMember gone = group_.receivers[receiver];
-  suspects_.forget(gone.host);
+  suspects_.forget(group_.receivers[receiver].host);
   alive_at_ = now;  // The sends that it delayed end with the sender's next retransmission.
-  const SenderGroupMessage before = std::exchange(group_, message(MrpType::kInstall, 0));
   ++group_.header.epoch;
-  group_.receiver_count = 0;
-  for (const MrpMember& each : before.list()) {
-    if (each.host != gone.host) group_.add(each);
-  }
-  for (const SenderGroupMessage::Region& each : before.region_list()) {
-    if (each.receiver == receiver) continue;
-    group_.add_region(each.receiver - (each.receiver > receiver ? 1u : 0u), each.region);
-  }
+  group_.remove(receiver);
   begin_step(now, State::kEvicting, "a receiver is gone", out);
 }
 
@@ -370,10 +343,7 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
 }
 
 void SenderRegistration::on_time_out(Instant now, Outbox& out) {
-  std::vector<MrpMember> missing;
-  for (std::size_t i = 0; i < group_.receiver_count; ++i) {
-    if (!answered_[i]) missing.push_back(group_.receivers[i]);
-  }
+  const std::vector<MrpMember> missing = answers_.missing(group_.list());
   const std::string text =
       missing.empty()
           ? "every receiver answered, but not over every path, or too late: see whether "
@@ -414,7 +384,6 @@ std::size_t SenderRegistration::find(Ipv4 host) const {
 void SenderRegistration::check_consistent() const {
 #ifndef NDEBUG
   assert(is_setting_up() == (give_up_ != kNever));
-  assert(attempts_.size() <= kAttemptsKept);
   assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
   assert(state_ == State::kIdle || group_.receiver_count > 0);
   assert(wire::is_sender_group(group_.virtual_qpn));

@@ -17,7 +17,6 @@
 // epoch. Data continues meanwhile.
 #pragma once
 
-#include <bitset>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,6 +24,7 @@
 
 #include "controller/lagging_members.h"
 #include "controller/registration.h"
+#include "controller/step_answers.h"
 #include "wire/sender_group.h"
 #include "wire/times.h"
 
@@ -106,13 +106,6 @@ class SenderRegistration {
   void check_consistent() const;
 
  private:
-  // The answers to one INSTALL or REMOVE.
-  struct Attempt {
-    std::uint16_t seq = 0;
-    std::uint64_t share = 0;
-    std::bitset<SenderGroupMessage::kMaxReceivers> answered;  // by place in group_
-  };
-
   void set_state(State state, const char* reason);
   bool is_setting_up() const { return state_ == State::kMeasuring || state_ == State::kInstalling; }
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
@@ -137,9 +130,7 @@ class SenderRegistration {
   const char* state_reason_ = "new";  // of the last change of state
   SenderGroupMessage group_;  // the part of the group in every message, INSTALL's list and regions
   wire::MrpPath path_;
-  std::vector<Attempt> attempts_;  // the latest ones of the current step, oldest first
-  // receivers that have answered any message of the step
-  std::bitset<SenderGroupMessage::kMaxReceivers> answered_;
+  StepAnswers answers_;  // of the current step
   std::uint16_t seq_ = 0;
   Instant give_up_ = wire::kNever;
   Backoff repeat_;  // of the messages of the present state
