@@ -27,6 +27,10 @@ Made flood_with_arp(const Scenario& scenario);
 Made flood_with_new_groups(const Scenario& scenario);
 // One REGISTER, again and again, that names as many members as a datagram holds.
 Made flood_with_repeats(const Scenario& scenario);
+// One sender group with all other hosts as receivers (sender_floods.cc): INSTALLs that measure, or
+// REMOVEs, again and again.
+Made flood_with_installs(const Scenario& scenario);
+Made flood_with_removes(const Scenario& scenario);
 // PROBEs with orders of each kind about a group that is not its own.
 Made flood_with_probes(const Scenario& scenario);
 // Data to a group without its members' consent; the victim is one of them.

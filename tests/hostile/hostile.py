@@ -33,8 +33,8 @@ HONEST = 4
 ATTACKS = {
     **{name: (name, "rest") for name in (
         "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "own-reduction",
-        "reduction-nak", "reduction-rnr", "reduction-again", "arp", "mrp-garbage", "register", "register-again", "probe",
-        "descriptors", "indices", "doorbell", "control", "connect")},
+        "reduction-nak", "reduction-rnr", "reduction-again", "arp", "mrp-garbage", "register", "register-again", "install-again",
+        "remove-again", "probe", "descriptors", "indices", "doorbell", "control", "connect")},
     "accomplice": ("unicast-4k", "at-friend"),
     "collusion": ("at-friend", "at-friend"),
     "words": ("words", "at-friend"),
@@ -57,6 +57,8 @@ SIGNS = {
     "mrp-garbage": {"drop_malformed": 100},
     "register": {"drop_mrp_rate": 100, "mrp_register": 100},
     "register-again": {"mrp_register": 100},
+    "install-again": {"drop_mrp_rate": 100},
+    "remove-again": {"drop_mrp_rate": 100},
     "probe": {"drop_probe": 100},
     "descriptors": {"drop_bad_descriptor": 100},
     "indices": {"drop_ring_corrupt": 5},

@@ -55,6 +55,8 @@ constexpr NamedAttack kAttacks[] = {
      }},
     {"register", flood_with_new_groups},
     {"register-again", flood_with_repeats},
+    {"install-again", flood_with_installs},
+    {"remove-again", flood_with_removes},
     {"probe", flood_with_probes},
     {"own-group", flood_own_group},
     {"own-reduction", flood_own_reduction},

@@ -76,7 +76,11 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   } else if (type == MrpType::kInstall) {
     on_install(call, *datagram, *message);
   } else if (type == MrpType::kRemove) {
-    remover_.on_remove(call, *datagram, *message);
+    if (repeats_.admit(call.ingress(), call.now)) {
+      remover_.on_remove(call, *datagram, *message);
+    } else {
+      call.count(Counter::kDropMrpRate);
+    }
   } else if (type == MrpType::kQuery && from_host) {
     answers_.on_query(call, *message);
   } else {
@@ -156,9 +160,8 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   SenderGroup* group = groups_.find(key, addressed);
   // This is the sender's own switch: an honest INSTALL comes by the sender's port only.
   if (group != nullptr && group->merge && !from_sender) return call.count(Counter::kDropMrpForged);
-  if (group == nullptr && !rate_.admit(call.ingress(), call.now)) {
-    return call.count(Counter::kDropMrpRate);
-  }
+  HostRate& rate = group == nullptr ? new_groups_ : repeats_;
+  if (!rate.admit(call.ingress(), call.now)) return call.count(Counter::kDropMrpRate);
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
     return answers_.reject(call, message, reason, nullptr, tos);
   }

@@ -27,7 +27,8 @@ class Installer {
         answers_(answers),
         branch_messages_(config, routes, answers),
         remover_(config, routes, groups, branch_messages_),
-        rate_(config, &SwitchConfig::register_rate) {}
+        new_groups_(config, &SwitchConfig::register_rate),
+        repeats_(config, &SwitchConfig::register_rate) {}
 
   // The first call is the start of this switch.
   void on_call(Instant now) { started_ = std::min(started_, now); }
@@ -76,7 +77,10 @@ class Installer {
   SenderAnswers& answers_;
   BranchMessages branch_messages_;
   Remover remover_;
-  HostRate rate_;
+  HostRate new_groups_;
+  // All other INSTALLs, and REMOVEs. One of them may go by all equal-cost ways: a host must not
+  // multiply its packets so at the rate of its link.
+  HostRate repeats_;
   Instant started_ = wire::kNever;
   Instant due_ = wire::kNever;  // no group expires before that
   const SenderGroup* merged_ = nullptr;

@@ -147,6 +147,30 @@ TEST(SenderGroups, RefusedInstallsAreLimitedInRateToo) {
   EXPECT_EQ(net->count(Counter::kDropMrpRate), 8u);
 }
 
+// Each goes by all equal-cost ways: 1024 copies in a fat-tree of 16 ports.
+TEST(SenderGroups, RepeatedInstallsAndRemovesAreLimitedInRate) {
+  using wire::MrpType;
+  constexpr std::uint16_t kMeasures = wire::SenderGroupMessage::kMeasures;
+  for (const auto& [type, flags] :
+       {std::pair{MrpType::kInstall, kMeasures}, std::pair{MrpType::kInstall, std::uint16_t{0}},
+        std::pair{MrpType::kRemove, std::uint16_t{0}}}) {
+    auto net = make_leaf_spine(net::SenderGroups::kEverywhere,
+                               [](SwitchConfig& c) { c.register_rate = 4; });  // two at once
+    TestSender group(*net, 0, {3, 4});
+    group.set_up();
+    auto m = group.message(type);
+    m.header.flags = flags;
+    for (int n = 0; n < 10; ++n) group.send_message(0, m, group.alias());
+    EXPECT_EQ(net->count(Counter::kDropMrpRate), 8u);
+    EXPECT_EQ(group.messages_to(3).size(), 2u * 2) << "by two spines";
+    net->advance(1s);
+    net->clear();
+    group.send_message(0, m, group.alias());
+    EXPECT_EQ(group.messages_to(3).size(), 2u);
+    EXPECT_EQ(net->count(Counter::kDropMrpRate, 1), 0u) << "its own switch has admitted them";
+  }
+}
+
 // Feedback would be ambiguous: acknowledgements of one would count for the other.
 TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWithAnyAliases) {
   auto net = make_star(4, false);
