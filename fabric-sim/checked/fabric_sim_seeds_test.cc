@@ -151,6 +151,8 @@ TEST(SeedsOfSenderGroups, HoldEveryInvariant) {
   options = {.incidents = true, .writes = true, .sender_groups = true};
   EXPECT_GT(expect_no_failure(300, "--sender-groups --writes --incidents", options, 1200).writes,
             1000u);
+  options = {.fabrics = true, .sender_groups = true};
+  expect_no_failure(200, "--sender-groups --fabrics", options, 1500);
 }
 
 // Every waiting frame is marked or paused, and no buffer overflows.

@@ -16,8 +16,8 @@ import tempfile
 ENOUGH = 100_000  # seeds of each kind that meet also the rare situations
 FABRIC = ["", "--fabrics", "--incidents", "--fabrics --incidents", "--cuts", "--cuts --incidents", "--far", "--host-sync",
           "--host-sync --incidents", "--writes", "--writes --incidents", "--per-request", "--per-request --incidents", "--sender-groups",
-          "--sender-groups --incidents", "--sender-groups --incidents --cuts", "--sender-groups --writes", "--congestion",
-          "--congestion --incidents", "--long-turns", "--long-turns --host-sync", "--reductions", "--reductions --fabrics",
+          "--sender-groups --incidents", "--sender-groups --incidents --cuts", "--sender-groups --writes", "--sender-groups --fabrics",
+          "--congestion", "--congestion --incidents", "--long-turns", "--long-turns --host-sync", "--reductions", "--reductions --fabrics",
           "--reductions --incidents", "--reductions --fabrics --incidents", "--reductions --cuts", "--reductions --cuts --incidents",
           "--reductions --far", "--reductions --congestion", "--reductions --congestion --incidents"]
 KINDS = [f"cepheus-sim {flags}".strip() for flags in FABRIC] + ["cepheus-volume-sim", "broadcast-sim", "rootless-sim"]
