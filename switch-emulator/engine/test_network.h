@@ -26,6 +26,7 @@
 namespace cepheus::fabric {
 
 using Texts = std::vector<std::string>;
+inline constexpr std::uint32_t kUsualFrame = 1514;  // bytes, with an MTU of 1500
 
 class TestNetwork {
  public:

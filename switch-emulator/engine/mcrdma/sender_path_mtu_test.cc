@@ -10,7 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 using wire::SenderGroupMessage;
 
-constexpr std::uint32_t kUsualFrame = 1514;  // an MTU of 1500
 constexpr std::size_t kSpine = 3, kOtherSpine = 4;
 
 SenderGroupMessage install_with(const TestSender& group, std::uint16_t flags, std::uint16_t mtu) {

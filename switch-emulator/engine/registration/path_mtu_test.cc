@@ -11,8 +11,6 @@ using namespace std::chrono_literals;
 using wire::MrpPath;
 using wire::MrpType;
 
-constexpr std::uint32_t kUsualFrame = 1514;  // an MTU of 1500
-
 // All messages of that type that a host got.
 std::vector<wire::MrpMessage> messages_at(const TestNetwork& net, std::size_t host, MrpType type) {
   std::vector<wire::MrpMessage> all;
