@@ -227,6 +227,8 @@ void configure_switch(Random& random, net::SwitchSpec& spec, const net::Rules& r
   spec.config.max_held = random.one_of(kHeld);
   spec.config.rest = 4ms;
   spec.config.sender_lives = kSenderLives;
+  // Senders repeat INSTALL each millisecond, not each second.
+  spec.config.register_rate = 1'000'000;
   spec.config.reduction_probe = 8ms;
   spec.config.confirm_wait = 50us;  // shorter than a leader's time before a repeat
   spec.config.rules = rules;
