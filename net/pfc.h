@@ -47,11 +47,12 @@ class PauseState {
   // A pause frame has arrived for a link of this rate. False: it does not name data. Precondition:
   // the rate is limited.
   bool on_frame(wire::Instant now, const wire::Frame& frame, wire::BitRate rate);
-  // The same without a frame. A time not after now ends the pause.
+  // The same without a frame. A time not after now ends the pause. kNever: its end is not known.
   void pause(wire::Instant now, wire::Instant until);
 
   bool is_paused(wire::Instant now) const { return now < until_; }
   // End of the pause, if no other pause frame arrives. A time not after now: data is not paused.
+  // It may be kNever, so nothing may be added to it.
   wire::Instant until() const { return until_; }
   std::uint64_t pauses() const { return pauses_; }  // without repeats
   // Spent in pauses so far.

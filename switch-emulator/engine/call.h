@@ -3,7 +3,9 @@
 // Passed by reference through every part of the engine, so that no part stores time or outputs.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -38,23 +40,26 @@ class Scratch {
 using Pauses = std::vector<const net::PauseState*>;
 
 struct Call {
+  // A pause is expected to last no longer than this from now on. Its end is not known: it may be
+  // repeated, ended early, or have no end yet. So engines that wait for it look again in time.
+  static constexpr Duration kPauseAhead = std::chrono::milliseconds(32);
+
   Call(const SwitchConfig& c, Counters& counts, const Pauses& port_pauses, Scratch& payload_scratch,
        PayloadStore& store, HeldFrames& held_frames, Instant time, SwitchOutput& outputs,
        PortId port, wire::Icrc icrc)
       : config(c),
         counters(counts),
-        pauses(port_pauses),
         scratch(payload_scratch),
         payloads(store),
         held(held_frames),
         now(time),
         out(outputs),
+        pauses_(port_pauses),
         ingress_(port),
         icrc_(icrc) {}
 
   const SwitchConfig& config;
   Counters& counters;
-  const Pauses& pauses;
   Scratch& scratch;
   PayloadStore& payloads;
   HeldFrames& held;
@@ -64,6 +69,14 @@ struct Call {
   // Of frames so far, less those that gates let through: 1 after the received frame has got its
   // fate.
   int fates = 0;
+
+  // When the present or last pause of the port's link ends, kPauseAhead from now at most. None: the
+  // link is not lossless. A time may be added to it.
+  std::optional<Instant> pause_end(PortId id) const {
+    const net::PauseState* const pause = pauses_[id.value()];
+    if (pause == nullptr) return std::nullopt;
+    return std::min(pause->until(), now + kPauseAhead);
+  }
 
   // The port of the frame being handled: its counters and emits belong to this port. None: the
   // switch acts on its own.
@@ -103,6 +116,7 @@ struct Call {
 
  private:
   friend class Handling;
+  const Pauses& pauses_;
   PortId ingress_;
   wire::Icrc icrc_;
   std::optional<PortId> too_long_;

@@ -113,9 +113,9 @@ Instant FeedbackTimer::next(const Call& call, const Group& group) const {
     if (!is_slowest(turn, i)) continue;
     if (is_patient_ && path.is_unready) return next_after_rnr(group, floor);
     if (!path.trip.is_known() || (!path.is_proven && requests >= most_of_unknown_)) continue;
-    const net::PauseState* const pause = call.pauses[group.tree.paths[i].port.value()];
-    const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
-    const Instant since = pause == nullptr ? last_ : std::max(last_, pause->until());
+    const auto pause_end = call.pause_end(group.tree.paths[i].port);
+    const Duration least = pause_end ? std::max(floor, kLongestSilence) : floor;
+    const Instant since = pause_end ? std::max(last_, *pause_end) : last_;
     Duration wait = is_patient_ ? path.trip.wait(least) : path.trip.first_wait(least);
     if (is_patient_ && burst_ && path.answered <= burst_->begin) {
       // Round trips contain a queue that is no longer than a measured one. As many packets that come

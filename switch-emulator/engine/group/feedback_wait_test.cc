@@ -2,6 +2,7 @@
 // source, queues, pauses.
 #include <gtest/gtest.h>
 
+#include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group/test_overdue.h"
 
 namespace cepheus::fabric {
@@ -233,6 +234,26 @@ TEST_F(OverdueFeedback, IsRequestedLateOverALosslessLinkAndNotWhileItIsPaused) {
   EXPECT_EQ(net->inbox(0), Texts());
   net->advance(1us);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+}
+
+// A full ring pauses its link, and nobody knows for how long. The source's round trip is known.
+TEST_F(OverdueFeedback, IsNotRequestedDuringAPauseWithoutAKnownEnd) {
+  net->message(0, 1, 2);
+  net->nak(3, 1);
+  net->advance(5ms);
+  net->message(0, 1, 2);
+  for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 2);
+  net::PauseState pause;
+  net->sw(0).watch(net->port_of(3), pause);
+  pause.pause(net->now(), wire::kNever);
+  net->data(0, 3);
+  net->ack({1, 2}, 3);
+  net->clear();
+  net->advance(500ms);
+  EXPECT_EQ(net->inbox(0), Texts());
+  pause.pause(net->now(), net->now());
+  net->advance(Call::kPauseAhead + FeedbackTimer::kLongestSilence);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ Duration ReductionGroup::floor_of(PathNo path) const {
 Instant ReductionGroup::repeat_due(const Call& call, PathNo path) const {
   const Requester& out = hops_[path].out;
   if (!out.is_paused() && !call.rules().reduction_repeats) return wire::kNever;
-  const net::PauseState* const pause = call.pauses[tree_.paths[path].port.value()];
-  if (pause == nullptr) return out.due(floor_of(path));
-  return out.due(std::max(floor_of(path), kLongestSilence), pause->until());
+  const auto pause_end = call.pause_end(tree_.paths[path].port);
+  if (!pause_end) return out.due(floor_of(path));
+  return out.due(std::max(floor_of(path), kLongestSilence), *pause_end);
 }
 
 }  // namespace cepheus::fabric

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "net/pfc.h"
+#include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/reduction/reduction_group.h"
 #include "switch-emulator/engine/reduction/test_members.h"
 #include "wire/ecn.h"
@@ -140,6 +141,23 @@ TEST(ReductionSpace, IsNotFilledByRepeatsWhileALosslessLinkIsPaused) {
   net->advance(1s + ReductionGroup::kLongestSilence - 1us);
   EXPECT_EQ(net->inbox(0), Texts());
   net->advance(1s);
+  EXPECT_FALSE(net->inbox(0).empty());
+}
+
+// A full ring pauses its link, and nobody knows for how long.
+TEST(ReductionSpace, IsNotFilledByRepeatsDuringAPauseWithoutAKnownEnd) {
+  auto net = make_star(2, false);
+  TestMembers members(*net, 2, 8, 0);
+  net::PauseState pause;
+  net->sw(0).watch(net->port_of(0), pause);
+  pause.pause(net->now(), wire::kNever);
+  for (const std::size_t m : {0, 1}) members.contribute(m);
+  members.receive(1);
+  net->clear();
+  net->advance(2s);
+  EXPECT_EQ(net->inbox(0), Texts());
+  pause.pause(net->now(), net->now());
+  net->advance(Call::kPauseAhead + ReductionGroup::kLongestSilence);
   EXPECT_FALSE(net->inbox(0).empty());
 }
 

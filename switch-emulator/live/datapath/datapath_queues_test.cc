@@ -94,6 +94,50 @@ class Queues : public DatapathTest {
     while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
     return arrived;
   }
+  static wire::McstId reduction(std::size_t number) {
+    return wire::McstId(198, 18, 0, static_cast<std::uint8_t>(number));
+  }
+  // Of `leader` and `other`. `bytes_` is what each contributes.
+  void start_reduction(BareClient& client, std::size_t leader, std::size_t other,
+                       std::uint16_t window, wire::McstId group = reduction(0)) {
+    wire::MrpMessage message = wire::mrp_message(wire::MrpType::kRegister, group);
+    message.header.flags = wire::MrpHeader::kLossEnds;
+    message.reduction = wire::MrpReduction{wire::MrpReduction::kGather,
+                                           static_cast<std::uint16_t>(bytes_.size()), window};
+    for (const std::size_t host : {leader, other}) message.add({address(host), wire::Qpn(7)});
+    send_mrp(client, leader, message);
+    message = wire::mrp_message(wire::MrpType::kActivate, group);
+    message.header.flags = 1;
+    send_mrp(client, leader, message);
+    poll_for(1ms);
+    take_all(client);
+  }
+  void contribute(BareClient& client, std::size_t host, std::uint32_t unit,
+                  wire::McstId group = reduction(0)) {
+    wire::RoceHeaders headers;
+    headers.ip = {.source = address(host), .destination = group};
+    headers.bth.opcode = wire::Opcode::kRcSendOnlyImm;
+    headers.bth.destination_qp = wire::kVirtualQpn;
+    headers.bth.psn = wire::group_start_psn(group, 1) + static_cast<std::int32_t>(unit);
+    headers.imm.value = wire::ReductionImm{1, 0, 1, static_cast<std::uint16_t>(unit)}.value();
+    wire::Frame frame;
+    headers.emit(frame, bytes_.size());
+    frame.set_external_payload(bytes_, 0);
+    client.put(frame, client.take_slot().value());
+    datapath->wake(host);
+  }
+  // The units of the results that have come.
+  static std::vector<std::uint32_t> take_results(BareClient& client) {
+    std::vector<std::uint32_t> results;
+    while (const auto got = client.take()) {
+      wire::Frame frame;
+      EXPECT_TRUE(fabric::read_descriptor(*got, frame));
+      const auto headers = wire::RoceHeaders::parse(frame);
+      if (!headers || headers->bth.opcode != wire::Opcode::kRcSendOnlyImm) continue;
+      results.push_back(headers->imm.value & 0xFFFF);
+    }
+    return results;
+  }
   // Frames dropped anywhere, by any name.
   std::uint64_t dropped() {
     std::uint64_t sum = 0;
@@ -146,44 +190,18 @@ TEST_F(Queues, ALosslessLinkPausesItsHostAndLosesNothing) {
 // They are the switch's own frames, and twice as many as other frames of its own may wait.
 TEST_F(Queues, KeepAllResultsOfAReduction) {
   build(narrowing(true));
-  constexpr wire::McstId kGroup(198, 18, 0, 7);
-  constexpr std::uint32_t kUnits = 32;
+  constexpr std::uint16_t kUnits = 32;
   std::array clients{attach(0), attach(1)};
-  wire::MrpMessage message = wire::mrp_message(wire::MrpType::kRegister, kGroup);
-  message.header.flags = wire::MrpHeader::kLossEnds;
-  message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, kPayload, kUnits};
-  for (std::size_t host = 0; host < 2; ++host) message.add({address(host), wire::Qpn(7)});
-  send_mrp(clients[0], 0, message);
-  message = wire::mrp_message(wire::MrpType::kActivate, kGroup);
-  message.header.flags = 1;
-  send_mrp(clients[0], 0, message);
-  poll_for(1ms);
-  for (BareClient& client : clients) take_all(client);
+  start_reduction(clients[0], 0, 1, kUnits);
+  take_all(clients[1]);
   for (const std::size_t host : {0, 1}) {
     for (std::uint32_t unit = 0; unit < kUnits; ++unit) {
-      wire::RoceHeaders headers;
-      headers.ip = {.source = address(host), .destination = kGroup};
-      headers.bth.opcode = wire::Opcode::kRcSendOnlyImm;
-      headers.bth.destination_qp = wire::kVirtualQpn;
-      headers.bth.psn = wire::group_start_psn(kGroup, 1) + static_cast<std::int32_t>(unit);
-      headers.imm.value = wire::ReductionImm{1, 0, 1, static_cast<std::uint16_t>(unit)}.value();
-      wire::Frame frame;
-      headers.emit(frame, bytes_.size());
-      frame.set_external_payload(bytes_, 0);
-      clients[host].put(frame, clients[host].take_slot().value());
+      contribute(clients[host], host, unit);
       poll_for(50us);
     }
   }
   poll_for(10ms);
-  std::vector<std::uint32_t> results;
-  while (const auto got = clients[1].take()) {
-    wire::Frame frame;
-    ASSERT_TRUE(fabric::read_descriptor(*got, frame));
-    const auto headers = wire::RoceHeaders::parse(frame);
-    if (!headers || headers->bth.opcode != wire::Opcode::kRcSendOnlyImm) continue;
-    results.push_back(headers->imm.value & 0xFFFF);
-  }
-  EXPECT_EQ(results, all(kUnits));
+  EXPECT_EQ(take_results(clients[1]), all(kUnits));
   EXPECT_GT(counted("h1")["queue_high_water_bytes"], 16u << 10);
   EXPECT_EQ(dropped(), 0u);
 }
@@ -284,6 +302,25 @@ TEST_F(Queues, WaitForAReceiverThatReadsSeldom) {
   EXPECT_EQ(dropped(), 0u);
   EXPECT_GT(counted("h1")["paused_us"], 1000u);
   EXPECT_GT(counted("h0")["pauses_sent"], 0u);
+}
+
+// Nothing says when the ring's pause will end, and the result is under way meanwhile.
+TEST_F(Queues, HoldAResultForAMemberThatHasStoppedReading) {
+  build(net::Topology::star(3, faster(true)));
+  std::array members{attach(0), attach(1)};
+  BareClient sender = attach(2);
+  start_reduction(members[0], 0, 1, 8);
+  for (std::uint32_t sent = 0; sent < LastHop::kPauseAt; ++sent) {
+    sender.put(packet_between(2, 1, sent), *sender.take_slot());
+    poll_for(10us);
+  }
+  for (const std::size_t host : {0, 1}) contribute(members[host], host, 0);
+  poll_for(400ms);
+  EXPECT_FALSE(take_results(members[0]).empty());
+  EXPECT_EQ(take_results(members[1]), all(0)) << "its link is paused";
+  poll_for(1ms);
+  EXPECT_EQ(take_results(members[1]), all(1));
+  EXPECT_EQ(dropped(), 0u);
 }
 
 // The receiver reads a whole ring between two polls, and frames that waited for it follow.
