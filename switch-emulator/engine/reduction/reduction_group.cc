@@ -36,7 +36,7 @@ bool is_served(const wire::ReductionImm& imm, std::uint16_t bytes, std::uint16_t
 }
 
 // The packet's payload with its pad, in `copy`: its writer can still change the original. Empty if
-// the copy's ICRC is wrong.
+// the copy's ICRC is wrong, or the payload is longer than any unit.
 using Payload = std::array<std::uint8_t, wire::MrpReduction::kMostUnit + 4>;
 std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& packet,
                                                              Payload& copy) {
@@ -75,17 +75,22 @@ void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   }
   const wire::Opcode opcode = packet.headers.bth.opcode;
   HopPackets packets(call, tree_, start_, traffic_class_);
-  take_marks(call, packets, packet);
   if (opcode == wire::Opcode::kCnp) {
+    take_marks(call, packets, packet);
     note_life(call, packet.path);
-    call.count(Counter::kFeedbackTaken);
-  } else if (opcode == wire::Opcode::kRcAcknowledge) {
-    take_answer(call, packets, packet);
-  } else if (opcode == wire::Opcode::kRcSendOnlyImm) {
-    take_unit(call, packets, packet);
-  } else {
-    refuse(call, packets, packet);
+    return call.count(Counter::kFeedbackTaken);
   }
+  if (opcode == wire::Opcode::kRcAcknowledge) {
+    take_marks(call, packets, packet);
+    return take_answer(call, packets, packet);
+  }
+  // A damaged packet says nothing, and a refusal would end its sender's connection.
+  Payload copy;
+  const auto payload = checked_payload(packet, copy);
+  if (!payload) return call.count(Counter::kDropCorrupt);
+  take_marks(call, packets, packet);
+  if (opcode != wire::Opcode::kRcSendOnlyImm) return refuse(call, packets, packet);
+  take_unit(call, packets, packet, *payload);
 }
 
 // The path has sent something that belongs to this group.
@@ -116,7 +121,9 @@ void ReductionGroup::refuse(Call& call, HopPackets& packets, const GroupPacket& 
                       Aeth::nak(NakCode::kInvalidRequest));
 }
 
-void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacket& packet) {
+// `payload`: with its pad, and intact.
+void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacket& packet,
+                               std::span<const std::uint8_t> payload) {
   const PathNo path = packet.path;
   Responder& in = hops_[path].in;
   const std::int64_t at = unit_at(start_, in.next(), packet.psn());
@@ -146,10 +153,7 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
   }
   const std::uint16_t most = wire::least_known(slots_.unit_bytes(), packet.path_mtu);
   if (!is_served(imm, shape.bytes, most)) return refuse(call, packets, packet);
-  Payload copy;
-  const auto payload = checked_payload(packet, copy);
-  if (!payload) return call.count(Counter::kDropCorrupt);
-  const UnitSlots::Content content{shape, payload->first(shape.bytes)};
+  const UnitSlots::Content content{shape, payload.first(shape.bytes)};
   return path == parent() ? take_result(call, packets, packet, content)
                           : take_contribution(call, packets, packet, content);
 }

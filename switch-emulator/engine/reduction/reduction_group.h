@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "switch-emulator/engine/group/behaviour.h"
@@ -85,7 +86,8 @@ class ReductionGroup final : public Behaviour {
   // The path towards the root; kNoPath: the root is here.
   PathNo parent() const { return tree_.parent(); }
   std::size_t children() const { return hops_.size() - (parent() == kNoPath ? 0 : 1); }
-  void take_unit(Call& call, HopPackets& packets, const GroupPacket& packet);
+  void take_unit(Call& call, HopPackets& packets, const GroupPacket& packet,
+                 std::span<const std::uint8_t> payload);
   void take_contribution(Call& call, HopPackets& packets, const GroupPacket& packet,
                          const UnitSlots::Content& content);
   void take_result(Call& call, HopPackets& packets, const GroupPacket& packet,

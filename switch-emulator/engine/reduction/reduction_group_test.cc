@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/reduction/test_members.h"
+#include "wire/ecn.h"
 #include "wire/reduction.h"
 
 namespace cepheus::fabric {
@@ -324,6 +325,38 @@ TEST(ReductionIcrc, IsCheckedBeforeAContributionIsAdded) {
   members.contribute(1);
   members.receive_all();
   EXPECT_TRUE(members.is_done(0, 1));
+}
+
+// A wrong bit may make any of these of an honest member's contribution.
+TEST(ReductionIcrc, OfADamagedPacketIsCheckedBeforeAnythingIsAnswered) {
+  auto net = make_star(2, false, [](SwitchConfig& c) { c.check_icrc = false; });
+  TestMembers members(*net, 2, 8, 8);
+  members.contribute(0);
+  members.contribute(1);
+  members.receive_all();
+  net->advance(1ms);
+  net->set_port(0, net->port_of(1), false);
+  net->set_port(0, net->port_of(1), true);
+  net->clear();
+  const auto inject_damaged = [&](wire::Opcode opcode, std::int64_t unit, std::uint8_t operation) {
+    auto h = net->headers_from(1, opcode, unit);
+    h.imm.value = wire::ReductionImm{operation, 0, 1, static_cast<std::uint16_t>(unit)}.value();
+    h.ip.tos = static_cast<std::uint8_t>(wire::Ecn::kExperienced);
+    Frame frame = net->make_frame(1, h, 8);
+    frame.icrc ^= 1;
+    net->inject(1, frame);
+  };
+  inject_damaged(wire::Opcode::kRcSendOnlyImm, 1, 2);
+  EXPECT_EQ(net->inbox(1), Texts()) << "no refusal of an operation";
+  inject_damaged(wire::Opcode::kRcSendOnly, 1, 1);
+  EXPECT_EQ(net->inbox(1), Texts()) << "no refusal of an opcode";
+  inject_damaged(wire::Opcode::kRcSendOnlyImm, 3, 1);
+  EXPECT_EQ(net->inbox(1), Texts()) << "no NAK";
+  inject_damaged(wire::Opcode::kRcSendOnlyImm, 0, 1);
+  EXPECT_EQ(net->inbox(1), Texts()) << "no acknowledgement of a repeat";
+  EXPECT_EQ(net->count(Counter::kDropCorrupt), 4u);
+  net->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net->last_report(0).flags, wire::kMemberDown) << "its program is not back";
 }
 
 TEST(ReductionMemory, IsThatOfTwoPoolsAndThePaths) {
