@@ -27,18 +27,21 @@ namespace {
 
 using wire::AckKind;
 
-// Sends to the source's port, in its numbering. `psn` is the group's.
-void to_source(Call& call, const Group& group, wire::Aeth answer, Psn psn) {
+// Sends to the source's port, in its numbering. `psn` is the group's. False: the leader has ordered
+// its drop.
+bool to_source(Call& call, const Group& group, wire::Aeth answer, Psn psn) {
   const Turn& turn = group.turn;
   const bool is_ack_to_host =
       answer.kind == AckKind::kAck && group.tree.paths[turn.source()].is_host;
   if (call.order != nullptr && is_ack_to_host &&
       call.order->takes_ack(call.now, turn.at_port(psn))) {
-    return call.lose(Counter::kFeedbackSent, Counter::kDropAckOnRequest);
+    call.lose(Counter::kFeedbackSent, Counter::kDropAckOnRequest);
+    return false;
   }
   answer.msn = turn.messages();
   send_feedback(call, group, turn.source(), turn.name(), answer, turn.at_port(psn));
   call.count(Counter::kFeedbackToSource);
+  return true;
 }
 
 // Some path has acknowledged more, has sent `nak`, or has left. Sends the source what may go to it
@@ -220,7 +223,8 @@ void take_cnp(Call& call, Group& group, const GroupPacket& packet) {
 void acknowledge_to_source(Call& call, Group& group) {
   Turn& turn = group.turn;
   const Psn all_have = turn.acknowledge();
-  to_source(call, group, {}, all_have);
+  // The order measures when the source repeats, so a dropped ACK is not repeated either.
+  if (!to_source(call, group, {}, all_have)) return;
   if (turn.source() == kNoPath || !turn.rests()) return;
   const LastAcks::Ack ack{turn.source(), turn.at_port(all_have), turn.name()};
   if (group.tree.paths[turn.source()].is_host) {
