@@ -93,7 +93,8 @@ void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   take_unit(call, packets, packet, *payload);
 }
 
-// The path has sent something that belongs to this group.
+// The path has sent something that belongs to this group: its device lives, even if the packet is
+// old, or another one was lost before it.
 void ReductionGroup::note_life(const Call& call, PathNo path) {
   Hop& hop = hops_[path];
   hop.evidence.on_feedback();
@@ -189,6 +190,7 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
   }
   if (unit == newest_) {
     ++newest_;
+    queried_ = {};  // it was about this unit
     schedule(call.now + probe_wait_);
   }
   acknowledge_soon(call, packets, path);

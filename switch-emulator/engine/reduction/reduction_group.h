@@ -34,7 +34,7 @@ class ReductionGroup final : public Behaviour {
  public:
   // A late acknowledgement waits no longer.
   static constexpr Duration kAckWait = std::chrono::milliseconds(1);
-  // Unanswered probes or repeats after which a member owes.
+  // Unanswered probes or repeats after which a member owes, once the next one is sent.
   static constexpr int kSilent = 2;
   // The leader's QUERY shows that members elsewhere wait: for this number of times between probes.
   static constexpr int kQueried = 3;
@@ -121,7 +121,7 @@ class ReductionGroup final : public Behaviour {
   PathNo latest_ = kNoPath;  // completed the newest of the complete units
   Instant ack_due_ = wire::kNever;
   Instant requested_at_{};  // by the leader
-  // The same while nobody waits here: the last one, and the first of its series.
+  // The same while nobody waits here: the last one, and the first since newest_ has changed.
   Instant queried_{}, queried_first_{};
   std::uint8_t traffic_class_ = 0;  // TOS of the contributions, without marks
   bool has_failed_ = false;         // nothing more is taken
