@@ -45,6 +45,21 @@ def rules_of(page):
     return [text for text in texts if "MUST" in text or "SHOULD" in text]
 
 
+def out_of_order(page):
+    """Numbered items that neither follow the last one nor begin a part of the page."""
+    wrong, last, title, is_first = [], 0, "", True
+    for line in page.splitlines():
+        if line.startswith("#"):
+            title, is_first = line, True
+            last = 0 if line.startswith("## ") else last
+        elif item := ITEM.match(line):
+            number = int(line.split(".")[0])
+            if number != last + 1 and not (is_first and number == 1):
+                wrong.append(f"{item.group().strip()} after {last}. below {title}")
+            last, is_first = number, False
+    return wrong
+
+
 def shown_by(rule):
     """The names of tests in the paragraph after "Shown by"."""
     found = SHOWN.search(rule)
@@ -77,8 +92,18 @@ class Promises(unittest.TestCase):
         self.assertEqual([name for name in names if f"`{name}`" not in text], [])
 
 
+    def test_each_follows_the_one_before_it_or_begins_anew(self):
+        self.assertEqual(out_of_order(self.page), [])
+
+
 class Rules(unittest.TestCase):
     """The check itself."""
+
+    def test_are_numbered_in_order_below_each_title(self):
+        page = "## A\n1. x\n2. x\n### B\n3. x\n### C\n1. x\n2. x\n"
+        self.assertEqual(out_of_order(page), [])
+        self.assertEqual(out_of_order(page + "### D\n2. x\n"), ["2. after 2. below ### D"])
+        self.assertEqual(out_of_order(page + "1. x\n"), ["1. after 2. below ### C"])
 
     def test_are_the_numbered_items_with_must_or_should(self):
         page = "1. It MUST. Shown\n   by `A.B`,\n   `C`.\n\n   `More`.\n2. It may.\n\nIt MUST.\n\n3. It SHOULD.\n# Title\n   MUST\n"
