@@ -11,8 +11,8 @@ constexpr int kAtOnce = 64;  // frames in a step
 }  // namespace
 
 void Flood::step() {
-  wire::Frame thrown_away;
-  while (port_->receive(thrown_away)) continue;
+  wire::Frame received;
+  while (port_->receive(received)) on_received(received);
   port_->release();
   int sent = 0;
   for (wire::Frame next; sent < kAtOnce && port_->free_entries() > 0; ++sent) {

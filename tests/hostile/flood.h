@@ -1,4 +1,4 @@
-// Frames of one kind without end, as fast as a core makes them; received frames are discarded.
+// Frames of one kind without end, as fast as a core makes them; most discard what they receive.
 #pragma once
 
 #include <span>
@@ -8,6 +8,18 @@
 
 namespace cepheus::hostile {
 
+// The next of 4096 groups from `first` on. In the group of an earlier attack all packets would be
+// repeats.
+class FreshGroups {
+ public:
+  explicit FreshGroups(wire::McstId first) : first_(first) {}
+  wire::McstId next() { return wire::McstId(first_.value() + ++made_ % 4096); }
+
+ private:
+  const wire::McstId first_;
+  std::uint32_t made_ = 0;
+};
+
 class Flood : public Attack {
  public:
   explicit Flood(const Scenario& scenario) : scenario_(scenario), port_(attach(scenario)) {}
@@ -16,6 +28,7 @@ class Flood : public Attack {
  protected:
   // False if no slot is free for its payload.
   virtual bool make(wire::Frame& frame) = 0;
+  virtual void on_received(const wire::Frame&) {}
 
   // `bytes` as the frame's payload. Unless `copied`, the slot of a long one keeps its content: a
   // flood costs its host as little as possible.

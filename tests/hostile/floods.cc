@@ -16,7 +16,6 @@ using wire::MrpType;
 using wire::Opcode;
 using wire::Qpn;
 
-constexpr McstId kOwnGroup{198, 18, 201, 1};
 constexpr Qpn kNoQp(0x11);
 
 class RoceFlood final : public Flood {
@@ -130,31 +129,34 @@ class ProbeFlood final : public Flood {
   std::uint32_t next_ = 0;
 };
 
-// Sets its group up first, and again at intervals: the group may be gone.
+// Ends the last attack's group and sets its own up, and again at intervals: the group may be gone.
 class OwnGroupFlood final : public Flood {
  public:
   explicit OwnGroupFlood(const Scenario& scenario)
       : Flood(scenario),
-        data_(roce_to(kOwnGroup, Opcode::kRcSendOnly, wire::kVirtualQpn)),
+        group_(fresh_.next()),
+        data_(roce_to(group_, Opcode::kRcSendOnly, wire::kVirtualQpn)),
         payload_(kLarge) {
     message_.header.epoch = 1;
-    message_.header.mcst_id = kOwnGroup;
     message_.header.instance = 77;
     message_.add({port_->identity().address, Qpn(0x77)});
     for (std::uint32_t n = 0; n < kMembers; ++n) {
       message_.add({Ipv4(scenario.victim.value() + n), Qpn(0x78)});
     }
-    data_.bth.psn = wire::group_start_psn(kOwnGroup, 1);
+    data_.bth.psn = wire::group_start_psn(group_, 1);
   }
 
  private:
   static constexpr std::uint32_t kMembers = 3, kBetweenSetUps = 1 << 20;
+  inline static FreshGroups fresh_{McstId(198, 19, 32, 0)};
 
   bool make(Frame& frame) override {
+    constexpr std::array kSteps{MrpType::kUnregister, MrpType::kRegister, MrpType::kActivate};
     const std::uint32_t now = next_++ % kBetweenSetUps;
-    if (now < 2) {
-      message_.header.type = now == 0 ? MrpType::kRegister : MrpType::kActivate;
-      message_.header.flags = now == 0 ? 0 : kMembers;
+    if (now < kSteps.size()) {
+      message_.header.type = kSteps[now];
+      message_.header.mcst_id = now == 0 ? McstId(group_.value() - 1) : group_;
+      message_.header.flags = kSteps[now] == MrpType::kActivate ? kMembers : 0;
       return make_registration(frame, message_);
     }
     data_.emit(frame, payload_.size());
@@ -162,6 +164,7 @@ class OwnGroupFlood final : public Flood {
     return set_payload(frame, payload_);
   }
 
+  const McstId group_;
   wire::MrpMessage message_;
   wire::RoceHeaders data_;
   const std::vector<std::uint8_t> payload_;

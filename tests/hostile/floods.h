@@ -41,5 +41,9 @@ Made flood_own_reduction(const Scenario& scenario);
 Made request_results_by_nak(const Scenario& scenario);
 Made request_results_by_rnr(const Scenario& scenario);
 Made repeat_a_contribution(const Scenario& scenario);
+// To a reduction group of it and its accomplice, which does the same: contributions as fast as
+// results come; and requests for each result.
+Made stream_by_a_reduction(const Scenario& scenario);
+Made stream_results_twice(const Scenario& scenario);
 
 }  // namespace cepheus::hostile

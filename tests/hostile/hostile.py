@@ -37,6 +37,8 @@ ATTACKS = {
         "remove-again", "probe", "descriptors", "indices", "doorbell", "control", "connect")},
     "accomplice": ("unicast-4k", "at-friend"),
     "collusion": ("at-friend", "at-friend"),
+    "reduction-pair": ("reduction-pair", "reduction-pair"),
+    "reduction-pair-nak": ("reduction-pair-nak", "reduction-pair"),
     "words": ("words", "at-friend"),
     "spy": ("spy", "own-group"),
 }
@@ -54,6 +56,8 @@ SIGNS = {
     "reduction-nak": {"feedback_taken": 100},
     "reduction-rnr": {"feedback_taken": 100},
     "reduction-again": {"reduction_duplicate": 100},
+    "reduction-pair": {"reduction_taken": 100},
+    "reduction-pair-nak": {"reduction_repeated": 100},
     "mrp-garbage": {"drop_malformed": 100},
     "register": {"drop_mrp_rate": 100, "mrp_register": 100},
     "register-again": {"mrp_register": 100},
@@ -69,9 +73,9 @@ SIGNS = {
     "spy": {"mrp_register": 1},
 }
 LEAST = 0.8  # of the control's speed
-# Any two programs may stream to each other as fast as the switch serves them. The switch serves all in turn, but it then computes
+# Any two programs may stream to each other, or reduce, as fast as the switch serves them. The switch serves all in turn, but it then computes
 # without a pause, and waits for a core like any other program.
-LEAST_OF = {"collusion": 0.5}
+LEAST_OF = {"collusion": 0.5, "reduction-pair": 0.5, "reduction-pair-nak": 0.5}
 SETTLING = 0.1  # seconds from a change of attack to the measurement
 SLACK = {"descriptors": 2, "KiB": 16 << 10}
 # Hostile hosts are another user's: only root can have two.
@@ -200,7 +204,7 @@ class HostileHost:
 class Campaign:
     """Attacks beside broadcasts of one size; errors are collected as lines."""
 
-    HEAD = (f"{'attack':<15}{'bytes':>8}{'beside it':>11}{'beside load':>11}{'left':>6}{'most':>6}{'data':>7}{'failed':>7}{'switch KiB':>15}"
+    HEAD = (f"{'attack':<19}{'bytes':>8}{'beside it':>11}{'beside load':>11}{'left':>6}{'most':>6}{'data':>7}{'failed':>7}{'switch KiB':>15}"
             f"{'descriptors':>13}  counters")
 
     def __init__(self, size, turns, seconds, least=LEAST, sanitized=None, show=print):
@@ -281,7 +285,7 @@ class Campaign:
         now = run.held()
         grown = {key: value - counters_of(status).get(key, 0) for key, value in counters_of(after).items()}
         counters = sorted(((value, key) for key, value in grown.items() if value > 0), reverse=True)[:3]
-        self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_load):>11.0f}{left:>6.0%}"
+        self.show(f"{name:<19}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_load):>11.0f}{left:>6.0%}"
                   f"{most:>6.0%}{data:>7}{failed:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
                   + ", ".join(f"{key} {value}" for value, key in counters))
         if not self._has_sign(name, signs, seen):

@@ -63,6 +63,8 @@ constexpr NamedAttack kAttacks[] = {
     {"reduction-nak", request_results_by_nak},
     {"reduction-rnr", request_results_by_rnr},
     {"reduction-again", repeat_a_contribution},
+    {"reduction-pair", stream_by_a_reduction},
+    {"reduction-pair-nak", stream_results_twice},
     {"descriptors", send_nonsense},
     {"indices", corrupt_indices},
     {"words", corrupt_words},

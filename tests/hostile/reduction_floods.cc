@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tests/hostile/flood.h"
@@ -19,26 +20,42 @@ using wire::MrpType;
 using wire::Opcode;
 using wire::Qpn;
 
-// A reduction group of its own alone, with the largest units and window: each unit is complete at
-// once. It sets the group up first, and again at intervals: the group may be gone.
+// A reduction group of its own, with the largest units and window. Alone in it, it completes each
+// unit at once. It ends the last attack's group, and sets its own up, and again at intervals: the
+// group may be gone.
 class OwnReduction : public Flood {
  public:
-  explicit OwnReduction(const Scenario& scenario)
+  explicit OwnReduction(const Scenario& scenario) : OwnReduction(scenario, alone_.next()) {}
+  OwnReduction(const Scenario& scenario, McstId group)
       : Flood(scenario),
-        data_(roce_to(kGroup, Opcode::kRcSendOnlyImm, wire::kVirtualQpn)),
-        answer_(roce_to(kGroup, Opcode::kRcAcknowledge, wire::kVirtualQpn)),
+        group_(group),
+        data_(roce_to(group_, Opcode::kRcSendOnlyImm, wire::kVirtualQpn)),
+        answer_(roce_to(group_, Opcode::kRcAcknowledge, wire::kVirtualQpn)),
         payload_(kLarge) {
     message_.header.epoch = kEpoch;
-    message_.header.mcst_id = kGroup;
     message_.header.instance = 77;
-    message_.add({port_->identity().address, Qpn(0x77)});
+    message_.add({port_->identity().address, kQpn});
   }
 
  protected:
+  static constexpr Qpn kQpn{0x77};
   static constexpr std::uint32_t kWindow = MrpReduction::kMostWindow;
 
   virtual bool make_packet(Frame& frame) = 0;
 
+  // Adds another member. Of two, the one with the lower address leads.
+  void add_member(wire::Ipv4 address) {
+    message_.add({address, kQpn});
+    leads_ = port_->identity().address.value() < address.value();
+    ++others_;
+  }
+  // The unit of a result that this host has received; none: `frame` is none.
+  std::optional<std::uint32_t> unit_of_result(const Frame& frame) const {
+    const auto headers = wire::RoceHeaders::parse(frame);
+    if (!headers || headers->bth.opcode != Opcode::kRcSendOnlyImm) return std::nullopt;
+    if (headers->ip.source != group_) return std::nullopt;
+    return static_cast<std::uint32_t>(distance(psn_of(0), headers->bth.psn));
+  }
   static wire::ReductionImm imm_of(std::uint32_t unit) {
     return {static_cast<std::uint8_t>(wire::ReductionOp::kOr), 0, kEpoch,
             static_cast<std::uint16_t>(unit)};
@@ -59,29 +76,35 @@ class OwnReduction : public Flood {
   }
 
  private:
-  static constexpr McstId kGroup{198, 18, 203, 1};
+  inline static FreshGroups alone_{McstId(198, 19, 0, 0)};
   static constexpr std::uint16_t kEpoch = 1;
   static constexpr std::uint32_t kBetweenSetUps = 1 << 20;
 
   bool make(Frame& frame) final {
     const std::uint32_t now = next_++ % kBetweenSetUps;
-    return now < 2 ? set_up(frame, now == 0) : make_packet(frame);
+    return leads_ && now < 3 ? set_up(frame, now) : make_packet(frame);
   }
-  bool set_up(Frame& frame, bool begins) {
-    message_.header.type = begins ? MrpType::kRegister : MrpType::kActivate;
-    message_.header.flags = begins ? wire::MrpHeader::kLossEnds : 0;  // members beside it
+  bool set_up(Frame& frame, std::uint32_t step) {
+    constexpr std::array kSteps{MrpType::kUnregister, MrpType::kRegister, MrpType::kActivate};
+    const bool begins = step == 1;
+    message_.header.type = kSteps[step];
+    message_.header.mcst_id = step == 0 ? McstId(group_.value() - 1) : group_;
+    message_.header.flags = begins ? wire::MrpHeader::kLossEnds : others_;
     message_.reduction.reset();
     if (begins) message_.reduction = MrpReduction{MrpReduction::kGather, kLarge, kWindow};
     return make_registration(frame, message_);
   }
-  static wire::Psn psn_of(std::uint32_t unit) {
-    return wire::group_start_psn(kGroup, kEpoch) + static_cast<std::int32_t>(unit & 0xFF'FFFF);
+  wire::Psn psn_of(std::uint32_t unit) const {
+    return wire::group_start_psn(group_, kEpoch) + static_cast<std::int32_t>(unit & 0xFF'FFFF);
   }
 
+  const McstId group_;
   wire::MrpMessage message_;
   wire::RoceHeaders data_, answer_;
   const std::vector<std::uint8_t> payload_;
   std::uint32_t next_ = 0;
+  std::uint16_t others_ = 0;
+  bool leads_ = true;
 };
 
 // Results are never acknowledged. Between good contributions there are ones beyond its credit, of
@@ -156,6 +179,53 @@ class ReductionRepeats final : public OwnReduction {
   bool make_packet(Frame& frame) override { return contribute(frame, 0, imm_of(0), kLarge); }
 };
 
+// Two hosts that contribute as fast as results come, and acknowledge nothing: each contribution
+// shows that a result has come.
+class ReductionPair : public OwnReduction {
+ public:
+  explicit ReductionPair(const Scenario& scenario) : OwnReduction(scenario, together_.next()) {
+    add_member(scenario.friendly);
+  }
+
+ protected:
+  bool make_packet(Frame& frame) override {
+    if (unit_ < results_ + kWindow) {
+      return contribute(frame, unit_, imm_of(unit_), kLarge) && ++unit_ != 0;
+    }
+    if (++idle_ % kIdleSteps == 0) unit_ = results_;  // the group may have come later, or a loss
+    return false;
+  }
+  std::uint32_t results() const { return results_; }
+
+ private:
+  static constexpr std::uint32_t kIdleSteps = 1 << 14;  // steps
+  // Both hosts start such attacks together, so they choose the same group.
+  inline static FreshGroups together_{McstId(198, 19, 16, 0)};
+
+  void on_received(const Frame& frame) override {
+    const auto unit = unit_of_result(frame);
+    if (unit && *unit >= results_ && *unit < unit_) results_ = *unit + 1;
+  }
+
+  std::uint32_t unit_ = 0, results_ = 0, idle_ = 0;
+};
+
+// Requests each result again.
+class ReductionPairNaks final : public ReductionPair {
+ public:
+  using ReductionPair::ReductionPair;
+
+ private:
+  bool make_packet(Frame& frame) override {
+    if (requested_ < results()) {
+      return answer(frame, requested_++, Aeth::nak(wire::NakCode::kSequenceError));
+    }
+    return ReductionPair::make_packet(frame);
+  }
+
+  std::uint32_t requested_ = 0;
+};
+
 }  // namespace
 
 Made flood_own_reduction(const Scenario& scenario) {
@@ -172,6 +242,14 @@ Made request_results_by_rnr(const Scenario& scenario) {
 
 Made repeat_a_contribution(const Scenario& scenario) {
   return std::make_unique<ReductionRepeats>(scenario);
+}
+
+Made stream_by_a_reduction(const Scenario& scenario) {
+  return std::make_unique<ReductionPair>(scenario);
+}
+
+Made stream_results_twice(const Scenario& scenario) {
+  return std::make_unique<ReductionPairNaks>(scenario);
 }
 
 }  // namespace cepheus::hostile
