@@ -53,12 +53,22 @@ enum class Space : std::uint8_t {
   kNone,     // nobody's: it waits only if the queue has space
 };
 
+// What a frame means to the account of the host that it reaches (docs/protocol.md, "Budget for
+// unanswered frames").
+enum class Worth : std::uint8_t {
+  kAnswer,   // pays for frames of its receiver, if another host has caused it
+  kResult,   // of a reduction: pays for a few, even if its receiver was the last to contribute
+  kNothing,  // the switch's own answer, or the result of a single host's contributions
+  kRepeat,   // its receiver has requested it, or has not acknowledged it: costs
+};
+
 // A frame to be sent. Its origin is the ingress of the frame that it copies or answers. The
 // switch's own frames have none, and are charged to no host.
 struct Emit {
   Emit(PortId to, PortId from, const Frame& f) : port(to), origin(from), frame(f) {}
   PortId port, origin;
   Space space = Space::kIngress;
+  Worth worth = Worth::kAnswer;
   Frame frame;
 };
 

@@ -76,7 +76,13 @@ void HopPackets::send_unit(PathNo path, Unit unit, const UnitSlots::Content& con
   if (call_.emit(Counter::kReductionSent, port, frame) == nullptr) return;
   Emit& sent = call_.out.emits.back();
   sent.space = is_repeat ? Space::kNone : Space::kOwn;
-  if (is_repeat) sent.origin = PortId();  // a host that requests repeats does not answer itself
+  sent.worth = is_repeat ? Worth::kRepeat : worth_of_results();
+  if (is_repeat) sent.origin = PortId();  // kRepeat charges it, and no frame of an ingress
+}
+
+// A member alone would pay for its own contributions.
+Worth HopPackets::worth_of_results() const {
+  return group_.paths.size() > 1 ? Worth::kResult : Worth::kNothing;
 }
 
 // The unit before the next one: before the first one there is none, and its PSN is S - 1.
@@ -105,6 +111,7 @@ void HopPackets::send_bare(PathNo path, Counter kind, const wire::RoceHeaders& h
                            Space space) {
   if (!send_made(call_, kind, group_.paths[path].port, headers)) return;
   call_.out.emits.back().space = space;
+  call_.out.emits.back().worth = Worth::kNothing;
 }
 
 bool HopPackets::set_payload(Frame& frame, const UnitSlots::Content& content) {

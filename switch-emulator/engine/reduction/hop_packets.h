@@ -49,6 +49,7 @@ class HopPackets {
  private:
   wire::RoceHeaders headers_to(PathNo path, wire::Opcode opcode, Unit unit) const;
   void send_bare(PathNo path, Counter kind, const wire::RoceHeaders& headers, Space space);
+  Worth worth_of_results() const;
   // False: there is no memory for a payload.
   bool set_payload(Frame& frame, const UnitSlots::Content& content);
   void release();

@@ -110,7 +110,7 @@ TEST(ReductionSpace, IsTheGroupsOwnForTheFirstPacketOfAUnit) {
   auto nak = net->headers_from(0, wire::Opcode::kRcAcknowledge, 0);
   nak.aeth = wire::Aeth::nak(wire::NakCode::kSequenceError);
   EXPECT_EQ(take(0, nak), "n") << "the result again: the first one may still wait";
-  EXPECT_EQ(out.emits[0].origin, PortId()) << "or it would pay for the host's own flood";
+  EXPECT_EQ(out.emits[0].worth, Worth::kRepeat) << "or it would pay for the host's own flood";
 }
 
 // The port's MTU has become smaller than a unit.

@@ -59,9 +59,10 @@ class Requester {
   // The path requests acked() by NAK: next() is acked() now. False: acked() has been sent again a
   // round trip ago at most. Some devices send a NAK for each packet behind a missing one.
   bool on_nak(wire::Instant now, wire::Duration floor);
-  // The path is not ready for acked().
+  // The path is not ready for acked(). During a pause that is no further event: nothing has been
+  // sent since. The last answer has the time.
   void on_pause(wire::Instant until) {
-    slow_down();
+    if (!is_paused()) slow_down();
     go_back();
     paused_until_ = until;
   }

@@ -85,6 +85,15 @@ TEST(Requester, HasFewerUnitsUnderWayAfterEachPause) {
   EXPECT_LE(repeats, 2 * 64u);
 }
 
+// A network repeats packets, and some devices answer each packet. Nothing is sent during a pause.
+TEST(Requester, APauseThatIsRequestedAgainIsOneEvent) {
+  Requester out = after_sending(64);
+  for (int n = 1; n <= 8; ++n) out.on_pause(kBegin + n * 1ms);
+  EXPECT_EQ(out.due(0s), kBegin + 8ms) << "the last answer has the time";
+  out.on_due(kBegin + 8ms);
+  EXPECT_EQ(out.limit(64), 32u) << "halved once";
+}
+
 TEST(Requester, HasAllUnderWayAgainOnceTheRepeatsHaveCome) {
   Requester out = after_sending(16);
   EXPECT_TRUE(out.on_nak(kBegin, 1ms));

@@ -194,7 +194,7 @@ class Datapath final : Transit::Arrivals {
   void charge_refused(const Flight& flight);
   void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
   void note_answer(Host& host, const Flight& flight);
-  bool is_result(const Host& host, const wire::Frame& frame) const;
+  void charge_repeat(const Port& port, const wire::Frame& frame);
   void pace(Host& host, wire::Instant now);
   void set_aside(Host& host);
   bool drain(Host& host, wire::Instant now);

@@ -10,8 +10,6 @@
 
 #include "switch-emulator/live/datapath/datapath.h"
 #include "switch-emulator/ports/switch_port.h"
-#include "wire/byte_order.h"
-#include "wire/roce.h"
 
 namespace cepheus::live {
 
@@ -125,18 +123,11 @@ bool Datapath::drain(Host& host, wire::Instant now) {
 // Frames of the switch itself, and frames that answer the host's own, are not answers of other
 // hosts. Except for results of a reduction: all members have contributed, whichever was the last.
 void Datapath::note_answer(Host& host, const Flight& flight) {
-  const fabric::SenderNo sender = flight.origin.host;
-  if (sender == fabric::kFabricItself) return;
-  if (sender == host.identity.host_index && !is_result(host, flight.frame)) return;
-  host.turn.unanswered().on_answer(flight.frame);
-}
-
-bool Datapath::is_result(const Host& host, const wire::Frame& frame) const {
-  if (frame.icrc_state == wire::Icrc::kNone || frame.header_len <= wire::kBthOffset) return false;
-  const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
-  const wire::Ipv4 source(wire::load_be32(frame.bytes.data() + wire::kIpOffset + 12));
-  const net::SwitchConfig& config = switches_[ports_[host.port].of_switch].engine->config();
-  return opcode == wire::Opcode::kRcSendOnlyImm && config.mcst_pool.contains(source);
+  const Origin& origin = flight.origin;
+  UnansweredAccount& account = host.turn.unanswered();
+  if (origin.worth == fabric::Worth::kResult) return account.on_result(flight.frame);
+  if (origin.worth != fabric::Worth::kAnswer || origin.host == fabric::kFabricItself) return;
+  if (origin.host != host.identity.host_index) account.on_answer(flight.frame);
 }
 
 // The receiver had no room for a frame. It will send no answer, so no answer pays for the frame:
@@ -154,6 +145,12 @@ void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
     if (emit.origin != ingress) continue;
     if (!std::exchange(is_first, false)) hosts_[sender].turn.unanswered().charge(emit.frame);
   }
+}
+
+// Of a result that a switch repeats to a host: the host has requested it, or answers late.
+void Datapath::charge_repeat(const Port& port, const wire::Frame& frame) {
+  if (port.end.kind != net::PortKind::kHost) return;
+  hosts_[port.end.host].turn.unanswered().take_repeat(frame);
 }
 
 // A host that has sent too many unanswered frames waits, if others send.

@@ -7,7 +7,6 @@
 #include "switch-emulator/live/test_fabric.h"
 #include "switch-emulator/live/test_group.h"
 #include "wire/byte_order.h"
-#include "wire/reduction.h"
 #include "wire/test_bytes.h"
 
 namespace cepheus::live {
@@ -201,41 +200,6 @@ TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
   const auto count = counter(status[0].ports[0], "drop_not_multicastable");
   EXPECT_GT(count, 0u);
   EXPECT_LE(count, kAllowed);
-}
-
-// Host 0 is always the last to contribute, and causes all results.
-TEST_F(FloodTest, IsNoneIfAReductionsResultsAnswerIt) {
-  wire::MrpMessage message = about_group(MrpType::kRegister);
-  message.header.flags = wire::MrpHeader::kLossEnds;
-  message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 256, 64};
-  for (std::size_t host = 0; host < 2; ++host) message.add({address(host), Qpn(7)});
-  send_mrp(clients[0], 0, message);
-  message = about_group(MrpType::kActivate);
-  message.header.flags = 1;
-  send_mrp(clients[0], 0, message);
-  const auto put = [&](std::size_t host, wire::Opcode opcode, std::uint32_t unit) {
-    wire::RoceHeaders headers;
-    headers.ip.source = address(host);
-    headers.ip.destination = kGroup;
-    headers.bth.opcode = opcode;
-    headers.bth.destination_qp = wire::kVirtualQpn;
-    headers.bth.psn = wire::group_start_psn(kGroup, 1) + unit;
-    headers.imm.value = wire::ReductionImm{0, 0, 1, static_cast<std::uint16_t>(unit)}.value();
-    Frame frame;
-    headers.emit(frame, 0);
-    clients[host].put(frame, 0);
-    datapath->poll(now);
-  };
-  for (std::uint32_t unit = 0; unit < 3 * kAllowed; ++unit) {
-    for (const std::size_t host : {1, 0}) put(host, wire::Opcode::kRcSendOnlyImm, unit);
-    for (const std::size_t host : {1, 0}) put(host, wire::Opcode::kRcAcknowledge, unit);
-    if (unit % kEvery == 0) clients[2].put(roce(2, address(3)), 0);
-    for (const std::size_t host : {0, 1, 3}) take_all(clients[host]);
-    now += std::chrono::microseconds(5);
-    if (clients[0].tx.free_entries() < 2) break;
-  }
-  const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
-  EXPECT_EQ(counter(status[0].ports[0], "reduction_units"), 3 * kAllowed);
 }
 
 // Registration is parsed, here and at its destination, which takes longer than forwarding. No

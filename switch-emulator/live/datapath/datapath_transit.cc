@@ -122,8 +122,11 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
   }
   for (fabric::Emit& emit : actions_.emits) {
     assert(emit.port.value() < state.engine->config().ports.size());
-    leave_switch(ports_[state.first_port + emit.port.value()], emit.frame,
-                 origin_of(state, emit.origin, origin, ingress), now, emit.space);
+    Port& port = ports_[state.first_port + emit.port.value()];
+    Origin caused_by = origin_of(state, emit.origin, origin, ingress);
+    caused_by.worth = emit.worth;
+    if (emit.worth == fabric::Worth::kRepeat) charge_repeat(port, emit.frame);
+    leave_switch(port, emit.frame, caused_by, now, emit.space);
   }
   if (recorder_ != nullptr) recorder_->handled();
   actions_.clear();

@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "switch-emulator/engine/switch.h"
 #include "switch-emulator/live/status/traffic.h"
 #include "switch-emulator/ports/payload_pool.h"
 #include "switch-emulator/ports/sender_shares.h"
@@ -28,6 +29,7 @@ namespace cepheus::live {
 struct Origin {
   fabric::SenderNo host = fabric::kFabricItself;
   bool is_unanswered = false;  // no answer has paid for it (unanswered_account.h)
+  fabric::Worth worth = fabric::Worth::kAnswer;
 };
 
 struct Flight {

@@ -52,6 +52,14 @@ void UnansweredAccount::on_answer(const wire::Frame& frame) {
   if (is_roce(frame)) answered_.on_answer(source_of(frame), responses_requested(frame));
 }
 
+void UnansweredAccount::on_result(const wire::Frame& frame) {
+  answered_.on_result(source_of(frame));
+}
+
+void UnansweredAccount::take_repeat(const wire::Frame& frame) {
+  if (!answered_.take(source_of(frame))) charge(frame);
+}
+
 std::optional<wire::Instant> UnansweredAccount::update_account(wire::Instant now,
                                                                std::uint64_t refused,
                                                                bool others_send) {

@@ -22,7 +22,9 @@ namespace cepheus::live {
 class AnsweredFrames {
  public:
   static constexpr std::uint32_t kPerAnswer = 512;  // NICs request one every 66 or 256 packets
-  static constexpr std::uint32_t kMost = 2048;      // limit of the saved credit
+  // A reduction's result answers one contribution: that, its acknowledgement, and some repeats.
+  static constexpr std::uint32_t kPerResult = 8;
+  static constexpr std::uint32_t kMost = 2048;  // limit of the saved credit
 
   AnsweredFrames() { left_.fill(kPerAnswer); }  // until the first answer
 
@@ -30,9 +32,11 @@ class AnsweredFrames {
   // alive.
   void on_answer(wire::Ipv4 peer, std::uint32_t requested = 0) {
     std::uint32_t& left = of(peer);
-    if (left < kMost) left = std::min(left + kPerAnswer, kMost);
+    pay(left, kPerAnswer);
     if (requested != 0) left += std::min(requested, kUnlimited - left);
   }
+  // A result of the group `peer`.
+  void on_result(wire::Ipv4 peer) { pay(of(peer), kPerResult); }
   // A frame goes to `peer`. False: its answers do not pay for it.
   bool take(wire::Ipv4 peer) {
     std::uint32_t& left = of(peer);
@@ -44,6 +48,9 @@ class AnsweredFrames {
  private:
   static constexpr std::uint32_t kUnlimited = 1u << 31;
 
+  static void pay(std::uint32_t& left, std::uint32_t frames) {
+    if (left < kMost) left = std::min(left + frames, kMost);
+  }
   // Peers with the same entry pay for each other: a few of many.
   std::uint32_t& of(wire::Ipv4 peer) { return left_[peer.value() * 0x9E3779B1u >> 24]; }
 
@@ -91,6 +98,10 @@ class UnansweredAccount {
   void charge(const wire::Frame& frame);
   // A frame of another host reaches this one. It pays for frames to that host.
   void on_answer(const wire::Frame& frame);
+  // A reduction's result reaches this host: others have contributed, too.
+  void on_result(const wire::Frame& frame);
+  // The switch repeats a result to this host. Its credit pays, or the repeat is charged.
+  void take_repeat(const wire::Frame& frame);
   // The host's turn is over. `refused`: all frames that its port has ever refused. Returns how long
   // the host has to wait: not after `now` if it need not; unset if nothing has changed.
   std::optional<wire::Instant> update_account(wire::Instant now, std::uint64_t refused,

@@ -72,6 +72,26 @@ TEST(UnansweredAccount, AnAnswerPaysForFramesToItsSender) {
   EXPECT_FALSE(account.take(roce(kHost, kAccomplice)));
 }
 
+TEST(UnansweredAccount, AResultPaysForAFewFrames) {
+  UnansweredAccount account;
+  while (!account.take(roce(kHost, kPeer))) {
+  }
+  account.on_result(roce(kPeer, kHost));
+  std::uint32_t paid = 0;
+  while (!account.take(roce(kHost, kPeer))) ++paid;
+  EXPECT_EQ(paid, AnsweredFrames::kPerResult);
+}
+
+TEST(UnansweredAccount, RepeatsUseUpTheCreditAndThenTheBudget) {
+  UnansweredAccount account;
+  const wire::Frame repeat = roce(kPeer, kHost);
+  for (std::uint32_t n = 0; n < AnsweredFrames::kPerAnswer; ++n) account.take_repeat(repeat);
+  EXPECT_EQ(account.update_account(kNow, 0, true), std::nullopt) << "nothing is unpaid";
+  EXPECT_TRUE(account.take(roce(kHost, kPeer)));
+  for (int n = 0; n < UnansweredBudget::kBurst; ++n) account.take_repeat(repeat);
+  EXPECT_GT(account.update_account(kNow, 0, true).value(), kNow);
+}
+
 TEST(UnansweredAccount, NothingPaysForDatagramsAndLongOnesCostMore) {
   UnansweredAccount account;
   account.on_answer(datagram({1}));
