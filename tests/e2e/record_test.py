@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, CHECK, PROGRAMS, over_fabric
+from harness import AT_ONCE, BUILD, CHECK, PROGRAMS, over_fabric
 from live import TIME_LIMIT, LiveRun, Switch, wait_until
 from trace_format import Trace
 
@@ -28,18 +28,19 @@ class Recording(unittest.TestCase):
         self.assertEqual(trace.flaws()[:5], [])
         return trace
 
-    def calls(self, trace):
-        return [event for event in trace.of("X", "b") if "path" in event.get("args", {})]
-
-    def broadcasts(self, trace):
-        """Host's name -> the calls of each rank there."""
+    def calls(self, trace, *functions):
+        """(host's name, rank's track) -> its calls: those of `functions`, or all."""
         processes, threads = trace.names("process_name"), trace.names("thread_name")
         found = collections.defaultdict(list)
         for event in trace.of("X", "b"):
-            if event["name"] in ("MPI_Bcast", "MPI_Ibcast"):
+            if "path" in event.get("args", {}) and (not functions or event["name"] in functions):
                 place = processes[(event["pid"], None)], threads[(event["pid"], event["tid"])]
-                found[place].append(event["args"])
+                found[place].append(event)
         return found
+
+    def broadcasts(self, trace):
+        """(host's name, rank's track) -> the arguments of its broadcasts."""
+        return {place: [event["args"] for event in calls] for place, calls in self.calls(trace, "MPI_Bcast", "MPI_Ibcast").items()}
 
     def test_of_a_job_has_each_broadcast_on_each_rank(self):
         run = over_fabric(CHECK, "--count", 25, "--size", 4096, options=("--record", self.file))
@@ -55,8 +56,15 @@ class Recording(unittest.TestCase):
         for host, calls in world.items():
             for call in calls:
                 self.assertEqual({"communicator", "rank", "root", "bytes", "path", "reason"} - call.keys(), set(), host)
-        self.assertEqual(trace.notes["calls"], len(self.calls(trace)))
+        every = self.calls(trace)
+        self.assertEqual(trace.notes["calls"], sum(map(len, every.values())))
         self.assertEqual(trace.notes["calls_lost"], 0)
+        counts = {host: collections.Counter(event["name"] for event in calls)
+                  for (host, thread), calls in every.items() if thread.endswith("of MPI_COMM_WORLD")}
+        self.assertEqual(sorted(counts), sorted(world))
+        for host, count in counts.items():
+            self.assertEqual(count, counts["host h0"], f"the rank on {host} makes the same calls")
+        self.assertEqual({place for place in every if place not in found}, set(), "only those that broadcast")
         for arrow in ("copy", "merged"):
             self.assertTrue(trace.named(arrow, "s"), f"no packet has an arrow '{arrow}'")
         turns = [event for event in trace.of("b") if event["name"].startswith("turn of ")]
@@ -64,12 +72,12 @@ class Recording(unittest.TestCase):
 
     def test_marks_each_functions_own_fallbacks(self):
         """Small reductions go by the network, larger ones by Open MPI, with other calls between them."""
-        run = over_fabric(PROGRAMS / "reductions_check", "--count", 20, "--comm", "world", options=("--record", self.file))
+        run = over_fabric(PROGRAMS / "reductions_check", "--count", 20, "--comm", "world", mca=AT_ONCE, options=("--record", self.file))
         self.assertEqual(run.code, 0, run.everything())
         trace = self.read()
         self.assertEqual(trace.notes["calls_lost"], 0)
         last, expected, behind_another = {}, collections.Counter(), 0
-        for event in self.calls(trace):
+        for event in (event for calls in self.calls(trace).values() for event in calls):
             track, path = (event["pid"], event["tid"]), event["args"]["path"]
             before = last.get((*track, event["name"]), "")
             if before.endswith(MULTICAST) and not path.endswith(MULTICAST):
