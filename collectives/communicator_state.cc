@@ -31,7 +31,7 @@ std::string not_earned(Collective collective) {
   const Parameters& p = parameters();
   const char* const calls =
       collective == Collective::kBcast ? " broadcasts or " : " reductions or ";
-  return "a group is set up after " + std::to_string(p.set_up_after) + calls +
+  return "a group is set up after " + std::to_string(p.calls_before_group(collective)) + calls +
          std::to_string(p.set_up_bytes) + " bytes of them (" + host::parameter("set_up_after") +
          ", " + host::parameter("set_up_bytes") + ")";
 }
@@ -86,7 +86,7 @@ bool CommunicatorState::may_serve(Collective collective, size_t bytes) {
 
 bool CommunicatorState::is_earned(Collective collective, size_t bytes) {
   FirstCalls& first = first_calls(collective);
-  const bool is_earned = first.earn(bytes, parameters());
+  const bool is_earned = first.earn(collective, bytes, parameters());
   if (!is_earned && first.is_first() && all_.is_leader()) {
     host::log(1, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
               host::implementation(), not_earned(collective).c_str());

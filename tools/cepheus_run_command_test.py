@@ -226,7 +226,7 @@ class Command(unittest.TestCase):
         self.assertEqual(mca(words)["coll"], "^cepheus")
         self.assertEqual(pairs(words, "-x")[3:], ["CEPHEUS_RANKS_PER_HOST", "CEPHEUS_SET_UP_AFTER", "LD_PRELOAD=/p/openmpi/libcepheus-mpi.so:/p/libcepheus-roce.so"])
         one = cepheus_run.PreloadLine(["a"], {"CEPHEUS_HOST": "h1"})
-        self.assertEqual(one.places("/run/fabric", Reservation, 1)["CEPHEUS_SET_UP_AFTER"], "0")
+        self.assertEqual(one.places("/run/fabric", Reservation, 1)["CEPHEUS_SET_UP_AFTER"], "-1")
         self.assertEqual(one.environment(Layout), {})
         with self.assertRaisesRegex(cepheus_run.Failure, "set CEPHEUS_MODE"):
             preloading("--mca", "coll_cepheus_mode", "require", "a")

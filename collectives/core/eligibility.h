@@ -27,8 +27,9 @@ inline Eligibility eligibility_of(const CommunicatorFacts& facts, const Paramete
 // the host's own algorithms.
 class FirstCalls {
  public:
-  // One more of this number of bytes. True from the broadcast on that earns the group.
-  bool earn(std::uint64_t bytes, const Parameters& parameters);
+  // One more of this number of bytes, a broadcast or a reduction. True from the call on that earns
+  // the group.
+  bool earn(Collective collective, std::uint64_t bytes, const Parameters& parameters);
   bool have_earned() const { return earned_.load(std::memory_order_relaxed); }
   // True for the first call of all.
   bool is_first() const { return calls_.load(std::memory_order_relaxed) == 1; }
@@ -51,11 +52,10 @@ class LookAgain {
   std::uint64_t due_ = 64;
 };
 
-inline bool FirstCalls::earn(std::uint64_t bytes, const Parameters& parameters) {
-  const std::uint64_t calls = ++calls_;
-  const bool is_enough = parameters.sets_up_at_once() ||
-                         calls > static_cast<std::uint64_t>(parameters.set_up_after) ||
-                         (bytes_ += bytes) >= parameters.set_up_bytes;
+inline bool FirstCalls::earn(Collective collective, std::uint64_t bytes,
+                             const Parameters& parameters) {
+  const auto before = static_cast<std::uint64_t>(parameters.calls_before_group(collective));
+  const bool is_enough = ++calls_ > before || (bytes_ += bytes) >= parameters.set_up_bytes;
   if (is_enough) earned_ = true;
   return is_enough;
 }

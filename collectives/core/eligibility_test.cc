@@ -23,10 +23,11 @@ TEST(Eligibility, EndsWhereMulticastCouldNotServe) {
   EXPECT_EQ(eligibility_of({8}, p), Eligibility::kNot);
 }
 
-int calls_to_earn(std::uint64_t bytes, const Parameters& p) {
+int calls_to_earn(std::uint64_t bytes, const Parameters& p,
+                  Collective collective = Collective::kBcast) {
   FirstCalls first;
   int calls = 1;
-  while (!first.earn(bytes, p)) ++calls;
+  while (!first.earn(collective, bytes, p)) ++calls;
   EXPECT_TRUE(first.have_earned());
   return calls;
 }
@@ -44,16 +45,29 @@ TEST(FirstCalls, EarnItAtOnceInModeRequireAndOnRequest) {
   Parameters p;
   p.mode = static_cast<int>(Mode::kRequire);
   EXPECT_EQ(calls_to_earn(1, p), 1);
+  EXPECT_EQ(calls_to_earn(0, p, Collective::kBarrier), 1);
   p = {};
   p.set_up_after = 0;
   EXPECT_EQ(calls_to_earn(1, p), 1);
+  EXPECT_EQ(calls_to_earn(0, p, Collective::kBarrier), 1);
+}
+
+// Many programs call one barrier, and its set-up takes longer than the program's own barrier.
+TEST(FirstCalls, OfReductionsEarnAGroupLaterThanABroadcastThatEarnsItAtOnce) {
+  Parameters p;
+  p.set_up_after = Parameters::kBroadcastsAtOnce;
+  EXPECT_EQ(calls_to_earn(1, p), 1);
+  EXPECT_EQ(calls_to_earn(0, p, Collective::kBarrier), 33);
+  EXPECT_EQ(calls_to_earn(8, p, Collective::kAllreduce), 33);
+  p.set_up_bytes = 64;
+  EXPECT_EQ(calls_to_earn(8, p, Collective::kAllreduce), 8);
 }
 
 TEST(FirstCalls, KnowWhichOneWasTheFirst) {
   FirstCalls first;
-  EXPECT_FALSE(first.earn(1, {}));
+  EXPECT_FALSE(first.earn(Collective::kBcast, 1, {}));
   EXPECT_TRUE(first.is_first());
-  EXPECT_FALSE(first.earn(1, {}));
+  EXPECT_FALSE(first.earn(Collective::kBcast, 1, {}));
   EXPECT_FALSE(first.is_first());
   EXPECT_FALSE(first.have_earned());
 }

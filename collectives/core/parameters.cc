@@ -124,11 +124,11 @@ std::vector<Setting> settings() {
        "Choose the library that makes groups; direct: libmcast; ucx: UCX's rc_mcast, for which UCX "
        "is loaded",
        {"direct", "ucx"}},
-      {"set_up_after", 5, &p.set_up_after, kFromZero,
+      {"set_up_after", 5, &p.set_up_after, kFromMinusOne,
        "Set a communicator's group up after this many broadcasts, or that of its reductions after "
        "this many of them, because set-up costs more than a few calls gain; 0, and in mode "
-       "require: "
-       "at the first (cepheus-run sets 0)"},
+       "require: at the first; -1: at the first broadcast, but after 32 reductions (cepheus-run "
+       "sets -1)"},
       {"set_up_bytes", 5, &p.set_up_bytes, kFromZero,
        "Set a communicator's group up after this many bytes of broadcasts, or of reductions, too"},
       {"collectives",

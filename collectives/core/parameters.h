@@ -23,6 +23,9 @@ inline constexpr char kAllCollectives[] = "bcast,barrier,allreduce,reduce,allgat
 inline constexpr unsigned kAllServed = (1u << kCollectives) - 1;  // Parameters::served
 
 struct Parameters {
+  static constexpr int kUsualCalls = 32;  // before a group
+  static constexpr int kBroadcastsAtOnce = -1;
+
   int priority = 95;
   int verbose = 0;
   int mode = static_cast<int>(Mode::kTry);
@@ -35,7 +38,7 @@ struct Parameters {
   int safeguard_samples = 10;    // of 1000 broadcasts; 0: no safeguard
   int ranks_per_host = 0;
   int carrier = static_cast<int>(Carrier::kDirect);
-  int set_up_after = 32;                      // broadcasts of a communicator before its group
+  int set_up_after = kUsualCalls;             // calls of a communicator before its group
   unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
   int reduction_limit = 8192;  // bytes that all ranks of a reduction contribute together
   int ordered_starts = 0;      // 1: all ranks start persistent broadcasts in one order
@@ -83,7 +86,12 @@ struct Parameters {
     constexpr int kOtherWay = 1000;
     return register_timeout_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : 0;
   }
-  bool sets_up_at_once() const { return set_up_after <= 0 || chosen_mode() == Mode::kRequire; }
+  // The calls before the one that sets the group up, of broadcasts or of reductions.
+  int calls_before_group(Collective collective) const {
+    if (chosen_mode() == Mode::kRequire) return 0;
+    if (set_up_after > kBroadcastsAtOnce) return set_up_after;
+    return collective == Collective::kBcast ? 0 : kUsualCalls;
+  }
   // Of shared_settings().
   unsigned fingerprint() const;
 };

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import unittest
 
-from harness import BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
+from harness import AT_ONCE, BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
 from live import LiveRun
 from live_fault_test import MULTICAST
 
@@ -164,7 +164,7 @@ class Fallback(EndToEnd):
         reduces = "reductions in the network"
         with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch:
             end = pathlib.Path(scratch) / "end"
-            with SetUpRun("--end", end, "--barrier", 1, hosts=2, mca=VERBOSE) as run:
+            with SetUpRun("--end", end, "--barrier", 1, hosts=2, mca={**VERBOSE, **AT_ONCE}) as run:
                 self.assertTrue(run.err.wait_for(reduces), run.everything())
                 run.switch.kill()
                 run.stop_file.touch()

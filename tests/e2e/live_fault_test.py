@@ -19,7 +19,7 @@ import unittest
 from typing import NamedTuple
 
 import harness
-from harness import CHECK, PROGRAMS
+from harness import AT_ONCE, CHECK, PROGRAMS
 from live import LiveRun
 
 MEGA = 1 << 20
@@ -66,7 +66,7 @@ class FaultyRun(LiveRun):
 
     def __init__(self, rng, arguments, **how):
         self.CHECK = workload().program
-        super().__init__(*arguments, mca=VERBOSE, seed=rng.randrange(1 << 30), **how)
+        super().__init__(*arguments, mca={**VERBOSE, **AT_ONCE}, seed=rng.randrange(1 << 30), **how)
 
 
 class Trouble(Exception):

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 from cases import Cases  # noqa: F401
-from harness import BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
+from harness import AT_ONCE, BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
 from live import LiveRun
 from live_fault_test import OWN_ALGORITHMS
 
@@ -68,6 +68,15 @@ class Communicators(EndToEnd):
         self.assert_ok(run)
         self.assertNotIn(": multicast,", run.err)
         self.assertIn("after 8 broadcasts", run.err)
+
+    def test_with_few_reductions_get_no_group_for_them(self):
+        """The check's own reductions are few. Its broadcasts have a group from the first one on."""
+        for mca, reduces in ({}, False), (AT_ONCE, True):
+            run = over_fabric(CHECK, "--count", 4, "--max", 64, mca={**VERBOSE, **mca})
+            self.assert_ok(run)
+            self.assertIn(": multicast,", run.err)
+            self.assertEqual("reductions in the network" in run.err, reduces, run.everything())
+            self.assertEqual("after 32 reductions" in run.err, not reduces, run.everything())
 
     def test_one_large_broadcast_earns_a_group(self):
         run = over_fabric(CHECK, "--count", 1, "--max", 2 << 20, "--size", 2 << 20, hosts=2, mca={**VERBOSE, "coll_cepheus_set_up_after": 32})
