@@ -323,6 +323,28 @@ TEST_F(Queues, HoldAResultForAMemberThatHasStoppedReading) {
   EXPECT_EQ(dropped(), 0u);
 }
 
+// h1 reads nothing, and is in many groups. h0 and h2 have one of their own.
+TEST_F(Queues, KeepSlotsForResultsWhereASlowMemberIsInManyGroups) {
+  bytes_.resize(64);
+  build(net::Topology::star(3, faster(true)));
+  std::array members{attach(0), attach(1), attach(2)};
+  constexpr std::size_t kGroups = 48;
+  constexpr std::uint16_t kWindow = 256;
+  start_reduction(members[2], 2, 0, kWindow, reduction(kGroups));
+  for (std::size_t g = 0; g < kGroups; ++g) {
+    start_reduction(members[0], 0, 1, kWindow, reduction(g));
+    for (std::uint32_t unit = 0; unit < kWindow; ++unit) {
+      for (const std::size_t host : {0, 1}) contribute(members[host], host, unit, reduction(g));
+      datapath->poll(now += 1us);
+      take_all(members[0]);
+    }
+  }
+  EXPECT_GT(dropped(), 0u) << "more results than slots";
+  for (const std::size_t host : {0, 2}) contribute(members[host], host, 0, reduction(kGroups));
+  poll_for(1ms);
+  EXPECT_EQ(take_results(members[2]), all(1));
+}
+
 // The receiver reads a whole ring between two polls, and frames that waited for it follow.
 TEST_F(Queues, ReturnTheSlotsOfFramesThatWaitedForARing) {
   net::LinkConfig link = faster(true);

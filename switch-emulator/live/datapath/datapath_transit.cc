@@ -143,7 +143,8 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
     const FlowControl& flow = *switches_[port.of_switch].flow;
     Waiting item{{frame, port.out, origin}};
     if (space == fabric::Space::kIngress) item.entry = flow.entry_for(port.id);
-    item.flight.is_lossless = space == fabric::Space::kOwn && flow.is_lossless(port.id);
+    item.flight.is_own = space == fabric::Space::kOwn && flow.is_lossless(port.id);
+    item.flight.is_lossless = item.flight.is_own;
     return enqueue(port.out, item, now);
   }
   if (port.tap != nullptr) port.tap->write(frame);

@@ -3,7 +3,8 @@
 // A host with its own area blocks only that. Hosts behind network interfaces share slots
 // (ports/payload_pool.h): switches hold at most half of these, and one host at most its share of
 // that half (wire/share.h), whichever hosts cooperate. Made payloads are in memory that no host can
-// read; the switches' share of the half limits them.
+// read. The switches' share of the half limits those of one call, and the links' shares of slots
+// (link_admission.h) those under way.
 #pragma once
 
 #include <vector>

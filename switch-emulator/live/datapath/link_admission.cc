@@ -14,7 +14,7 @@ bool LinkAdmission::keep(Flight& flight) {
     ++drops_.no_slot;
     return false;
   }
-  if (flight.is_lossless) {
+  if (flight.is_lossless && !flight.is_own) {
     slots_.add(frame.ref);
   } else if (!slots_.try_add(frame.ref)) {
     if (lent) pools_.drop(frame.ref);

@@ -8,6 +8,9 @@
 // Lossless frames count in every account, and none refuses them: where they came in, their
 // neighbour was paused in time (net/flow_control.h). The wire itself holds no more than its rate
 // and delay allow.
+//
+// Results of reductions have come in nowhere, and wait on lossless links as well. So the link's
+// share of slots refuses them, and no more than kMostOwn wait before one link.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +41,7 @@ struct Flight {
   Origin origin;
   bool corrupt = false;      // a bit was flipped on the way
   bool is_lossless = false;  // has its space where it came in: no account of the link refuses it
+  bool is_own = false;       // ... or is a switch's own (fabric::Space::kOwn)
 };
 
 // Frames under way on all links, by sender.
@@ -98,6 +102,9 @@ class QueueShare {
 
 class LinkAdmission {
  public:
+  // Frames of the switch's own before one lossless link: of sixteen reductions with 256 units.
+  static constexpr std::size_t kMostOwn = 8192;
+
   // `shares_queue`: senders have shares of the queue before the link. References outlive this.
   LinkAdmission(fabric::PayloadPools& pools, FlightAccount& flights, LinkSideDrops& drops,
                 bool shares_queue)
