@@ -94,6 +94,12 @@ Code Reducer::collect() {
 }
 
 Code Reducer::exchange() {
+  // Sends of an exchange that has failed may still read its blocks: no other exchange begins.
+  if (session_ != nullptr && session_->has_given_up()) {
+    exchange_.finish();
+    is_exchanged_ = true;
+    return session_->fail_call();
+  }
   if (!std::exchange(is_exchanged_, true)) {
     host_bytes_.clear();
     for (std::size_t host = 0; host + 1 < seats_.first.size(); ++host)
@@ -102,15 +108,14 @@ Code Reducer::exchange() {
     exchange_.begin(seats_.leaders, host_bytes_,
                     block(static_cast<std::size_t>(seats_.first[seats_.own_host])));
   }
-  const bool is_ended = session_ != nullptr && session_->has_given_up();
-  const Code rc = is_ended ? session_->fail_call() : exchange_.progress();
+  const Code rc = exchange_.progress();
   if (rc == Code::kPending) return rc;
   if (rc == Code::kDone) {
     exchange_.copy_to(blocks());
   } else if (rc == Code::kTruncated || rc == Code::kEmpty) {
     give_up(rc,
             "another rank's data has another length: pass the same count and type on all ranks");
-  } else if (session_ != nullptr && !is_ended) {
+  } else if (session_ != nullptr) {
     session_->lose(exchange_.failed_member());
     (void)session_->fail_call();
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/core/counters.h"
+#include "collectives/core/parameters.h"
 #include "collectives/fakes/fake_clock.h"
 #include "collectives/fakes/fake_job.h"
 
@@ -104,6 +105,32 @@ TEST_F(Reductions, TooLongForItsGroupEndsInErrorsIfARankDies) {
   }
   for (int rank = 0; rank < 3; ++rank)
     EXPECT_THAT(job.result(rank), AllOf(Ne(Code::kDone), Ne(Code::kPending))) << rank;
+}
+
+// Rank 1 passes another count. Rank 2 has not begun, so rank 0's block is still under way to it.
+TEST_F(Reductions, ThatHasFailedKeepsTheBlocksThatItsSendsRead) {
+  parameters().copied_bytes = 0;
+  fake::Job job(3);
+  job.fabric.outcomes = {MCAST_ERR_INVALID};
+  expect_right(job, 3, kBarrier, Route::kMessages);
+  job.unheard = 2;
+  job.reduce(0, {Collective::kAllgather, 64});
+  job.reduce(1, {Collective::kAllgather, 48});
+  job.pass(std::chrono::milliseconds(10));
+  ASSERT_EQ(job.result(0), Code::kTruncated);
+  const auto block_of_rank_0 = [&job] {
+    for (const std::size_t i : job.mpi.deliverable()) {
+      if (job.mpi.sender(i) != 0 || job.mpi.receiver(i) != 2) continue;
+      if (auto content = job.mpi.content(i); content.size() == 64) return content;
+    }
+    return std::vector<std::byte>();
+  };
+  const std::vector<std::byte> sent = block_of_rank_0();
+  ASSERT_EQ(sent.size(), 64u);
+  job.reduce(0, {Collective::kAllgather, 64});
+  job.pass(std::chrono::milliseconds(10));
+  EXPECT_EQ(job.result(0), Code::kFailed);
+  EXPECT_EQ(block_of_rank_0(), sent);
 }
 
 // Each rank of a job in turn, in its first reduction or in a later one. No rank waits for ever, and

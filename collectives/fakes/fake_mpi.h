@@ -68,6 +68,11 @@ class Mpi {
   int sender(std::size_t index) const { return messages_[index]->rank; }
   int receiver(std::size_t index) const { return messages_[index]->peer; }
   int tag(std::size_t index) const { return messages_[index]->tag; }
+  // What it has sent, if it is delivered now.
+  std::vector<std::byte> content(std::size_t index) const {
+    const auto* const bytes = static_cast<const std::byte*>(messages_[index]->memory);
+    return {bytes, bytes + messages_[index]->size};
+  }
   // Delivers one message, also without a posted receive. Only now the sender's memory is read.
   void deliver(std::size_t index);
   // Messages there that no rank has received.
