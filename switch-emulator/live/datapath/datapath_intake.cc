@@ -143,7 +143,10 @@ void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
   bool is_first = true;
   for (const fabric::Emit& emit : actions_.emits) {
     if (emit.origin != ingress) continue;
-    if (!std::exchange(is_first, false)) hosts_[sender].turn.unanswered().charge(emit.frame);
+    if (std::exchange(is_first, false)) continue;
+    UnansweredAccount& account = hosts_[sender].turn.unanswered();
+    const bool is_copy = emit.worth == fabric::Worth::kAnswer;
+    is_copy ? account.charge(emit.frame) : account.charge_result(emit.frame);
   }
 }
 

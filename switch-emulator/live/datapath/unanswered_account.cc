@@ -15,6 +15,8 @@ constexpr std::uint32_t kSmallestMtu = 256;
 // Bytes that cost as much as a frame that is only forwarded. Switches read and check datagrams;
 // only its receiver reads a RoCE frame's payload.
 constexpr std::int64_t kDatagramBytesAtCost = 64, kRoceBytesAtCost = 2048;
+// ... of a result: the switch has checked and added up as many, and copies them.
+constexpr std::int64_t kResultBytesAtCost = 256;
 
 wire::Ipv4 source_of(const wire::Frame& frame) {
   return wire::Ipv4(wire::load_be32(frame.bytes.data() + wire::kIpOffset + 12));
@@ -48,6 +50,10 @@ bool UnansweredAccount::take(const wire::Frame& frame) {
 
 void UnansweredAccount::charge(const wire::Frame& frame) { unpaid_ += cost_of(frame); }
 
+void UnansweredAccount::charge_result(const wire::Frame& frame) {
+  unpaid_ += 1 + frame.payload_len / kResultBytesAtCost;
+}
+
 void UnansweredAccount::on_answer(const wire::Frame& frame) {
   if (is_roce(frame)) answered_.on_answer(source_of(frame), responses_requested(frame));
 }
@@ -57,7 +63,7 @@ void UnansweredAccount::on_result(const wire::Frame& frame) {
 }
 
 void UnansweredAccount::take_repeat(const wire::Frame& frame) {
-  if (!answered_.take(source_of(frame))) charge(frame);
+  if (!answered_.take(source_of(frame))) charge_result(frame);
 }
 
 std::optional<wire::Instant> UnansweredAccount::update_account(wire::Instant now,

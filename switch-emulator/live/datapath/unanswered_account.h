@@ -96,6 +96,8 @@ class UnansweredAccount {
   // The switch made another copy of a frame that take() charged, or a receiver refused a frame for
   // which an answer had paid.
   void charge(const wire::Frame& frame);
+  // The switch has made a result for a frame that take() charged.
+  void charge_result(const wire::Frame& frame);
   // A frame of another host reaches this one. It pays for frames to that host.
   void on_answer(const wire::Frame& frame);
   // A reduction's result reaches this host: others have contributed, too.

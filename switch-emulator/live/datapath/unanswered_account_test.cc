@@ -111,6 +111,16 @@ TEST(UnansweredAccount, LongPacketsCostMoreThanShortOnes) {
             UnansweredBudget::kBurst / 2 + frames_until_held(long_ones, packet));
 }
 
+// The switch reads and writes their payloads.
+TEST(UnansweredAccount, LongResultsCostAsMuchAsManyFrames) {
+  static const std::vector<std::uint8_t> payload(4096);
+  wire::Frame result = roce(kPeer, kHost);
+  result.set_external_payload(payload, wire::kNoBuffer);
+  UnansweredAccount account;
+  for (int n = 0; n < UnansweredBudget::kBurst / 16; ++n) account.charge_result(result);
+  EXPECT_GT(account.update_account(kNow, 0, true).value(), kNow);
+}
+
 TEST(UnansweredAccount, CopiesAndFramesThatThePortRefusedCount) {
   UnansweredAccount copies;
   for (int n = 0; n < 2 * UnansweredBudget::kBurst; ++n) copies.charge(roce(kHost, kPeer));
