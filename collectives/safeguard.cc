@@ -1,5 +1,5 @@
 // States: idle; gathering times from the ranks below; waiting for the plan from above. Each rank
-// merges the slowest times and sends them up, rank 0 judges, and the plan goes down the same tree.
+// merges the times that count (core/comparison.h) and sends them up, rank 0 judges, and the plan goes down the same tree.
 // An error of the host's messages ends this call with it, and the next one begins anew.
 //
 // A time counts only if the call took the chosen way; otherwise the whole comparison is void.
@@ -7,6 +7,7 @@
 #include "collectives/safeguard.h"
 
 #include "collectives/core/parameters.h"
+#include "collectives/core/reduction_judge.h"
 #include "collectives/core/rules.h"
 #include "collectives/core/tree.h"
 #include "collectives/group/clock.h"
@@ -19,11 +20,21 @@ FanIn tree_of(const Team& team) { return {{team.self(), team.size(), Team::kLead
 
 }  // namespace
 
+Safeguard::Compared::Compared(const SizeClass& sizes)
+    : comparison(sizes.waits_for_all() ? ReductionJudge::first_plan(parameters().safeguard_limits())
+                                       : Judge::first_plan(),
+                 sizes.waits_for_all()) {
+  const Judge::Limits limits = parameters().safeguard_limits();
+  if (sizes.waits_for_all())
+    judge = std::make_unique<ReductionJudge>(limits);
+  else
+    judge = std::make_unique<Judge>(limits);
+}
+
 Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
   const auto known = classes_.find(sizes);
   if (known != classes_.end()) return *known;
-  const Judge::Limits limits = parameters().safeguard_limits();
-  return *classes_.emplace(sizes, Compared{Comparison(Judge::first_plan()), Judge(limits)}).first;
+  return *classes_.emplace(sizes, Compared(sizes)).first;
 }
 
 Code Safeguard::choose(const SizeClass& sizes, Way& way) {
@@ -114,7 +125,9 @@ Code Safeguard::report(Class& sizes) {
   if (error != Code::kDone) return error;
   if (!outgoing_.test(error)) outgoing_.forget();  // of the last time: copies
   Times times = sizes.second.comparison.times();
-  for (const Times& each : received_) times.take_slower(each);
+  const bool waits_for_all = sizes.first.waits_for_all();
+  for (const Times& each : received_)
+    waits_for_all ? times.take_faster(each) : times.take_slower(each);
   step_ = Step::kWait;
   if (team_.is_leader()) {
     judge(sizes, times);
@@ -127,7 +140,7 @@ Code Safeguard::report(Class& sizes) {
 }
 
 void Safeguard::judge(Class& sizes, const Times& times) {
-  Judge& judge = sizes.second.judge;
+  Judge& judge = *sizes.second.judge;
   const Plan before = sizes.second.comparison.plan();
   plan_ = judge.judge(before, times);
   if (judge.comparisons() == 0) return;

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,8 +70,9 @@ class Safeguard {
  private:
   enum class Step : std::uint8_t { kIdle, kGather, kWait };
   struct Compared {
+    explicit Compared(const SizeClass& sizes);
     Comparison comparison;
-    Judge judge;  // the leader's
+    std::unique_ptr<Judge> judge;  // the leader's
   };
 
   using Class = std::pair<const SizeClass, Compared>;

@@ -93,6 +93,47 @@ TEST(Comparison, GoesOnWithTheTimesOfThePlanBefore) {
   EXPECT_EQ(comparison.times().samples, 40'000);
 }
 
+// --- Of reductions.
+
+TEST(Comparison, TimesAsManyOwnReductionsAsSamples) {
+  Comparison comparison(Plan{Way::kNetwork, 100, 5}, true);
+  const auto all = turns(comparison);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].is_timed, i >= 96 && i != 100) << i;
+  comparison.follow({Way::kNetwork, 100, 0});
+  const auto alone = turns(comparison);
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    EXPECT_EQ(alone[i].is_timed, i >= alone.size() - Comparison::kWindow) << i;
+}
+
+TEST(Comparison, HasTheMeanOfReductionsAndItsError) {
+  Comparison comparison(Plan{Way::kNetwork, 5, 5}, true);
+  for (const int took : {1000, 30, 40, 50, 5000, 700, 100, 100, 100, 100}) {
+    const auto turn = comparison.next();
+    if (turn.is_timed) comparison.end(turn, std::chrono::nanoseconds(took));
+  }
+  const Times times = comparison.times();
+  EXPECT_EQ(times.own, 1280);
+  // Variance by n - 1: (1250^2 + 1240^2 + 1230^2 + 3720^2) / 3.
+  EXPECT_NEAR(times.own_error, (1562500.0 + 1537600 + 1512900 + 13838400) / 3 / 4, 1);
+  EXPECT_EQ(times.samples, 100);
+  EXPECT_EQ(times.samples_error, 0);
+}
+
+TEST(Times, OfReductionsAreThoseOfTheFastestRank) {
+  Times all;
+  all.take_faster({20, 200, 2, 3});
+  all.take_faster({10, 300, 4, 5});
+  EXPECT_EQ(all.own, 10);
+  EXPECT_EQ(all.own_error, 4) << "the same rank's";
+  EXPECT_EQ(all.samples, 200);
+  EXPECT_EQ(all.samples_error, 3);
+  all.take_faster({Times::kVoid, Times::kNone});
+  all.take_faster({5, 100});
+  EXPECT_TRUE(all.is_void());
+  EXPECT_EQ(all.own, Times::kVoid);
+  EXPECT_EQ(all.samples, 100);
+}
+
 TEST(Times, OfAllRanksAreThoseOfTheSlowest) {
   Times all{10, 300};
   all.take_slower({20, 200});

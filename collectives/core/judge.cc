@@ -25,10 +25,10 @@ bool Judge::speaks_against(Way way) const {
 Plan Judge::judge(const Plan& plan, const Times& times) {
   const Way way = plan.way;
   spent_ += plan.samples;
-  const bool is_void = times.own == Times::kVoid || times.samples == Times::kVoid;
-  if (is_void) {
+  const bool lacks_samples = plan.samples > 0 && times.samples == Times::kNone;
+  if (times.is_void() || lacks_samples) {
     CEPHEUS_SITUATION("a comparison of two ways is void");
-    if (plan.samples == 0) return rest(way);
+    if (plan.samples == 0) return rest(way, next_samples());
     tried_ = is_first() ? 0 : tried_;
     is_doubted_ = false;
     return pause(way);
@@ -36,7 +36,7 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
   if (times.own != Times::kNone) time_of(way) = times.own;
   // Compares the last report with new samples.
   if (plan.samples == 0) {
-    if (!speaks_against(way)) return rest(way);
+    if (!speaks_against(way)) return rest(way, next_samples());
     CEPHEUS_RARE_SITUATION("the present way alone has become slow");
     return {way, is_first() ? 2u : 0, next_samples()};
   }
@@ -66,19 +66,25 @@ Plan Judge::continue_first(Way way, std::uint32_t timed) {
 }
 
 Plan Judge::pause(Way way) {
-  const double own = static_cast<double>(time_of(way)),
-               samples = static_cast<double>(time_of(other(way)));
-  const double longer = own > 0 ? std::max(1.0, samples / own) : 1.0;
-  const double wanted = std::max(next_samples(), std::exchange(spent_, 0)) * longer / limits_.share;
-  pause_ = static_cast<std::uint32_t>(std::clamp<double>(wanted, limits_.run, kMost));
+  pause_ = static_cast<std::uint32_t>(pause_after(way, next_samples()));
   check_ = limits_.run;
-  return rest(way);
+  return rest(way, next_samples());
 }
 
-Plan Judge::rest(Way way) {
+// The calls that keep samples to their share of the calls, and of their time.
+double Judge::pause_after(Way way, std::uint32_t samples) {
+  const double own = static_cast<double>(time_of(way)),
+               sampled = static_cast<double>(time_of(other(way)));
+  const double longer = own > 0 ? std::max(1.0, sampled / own) : 1.0;
+  const double wanted = std::max(samples, std::exchange(spent_, 0)) * longer / limits_.share;
+  return std::clamp<double>(wanted, limits_.run, kMost);
+}
+
+// `samples`: of the next comparison.
+Plan Judge::rest(Way way, std::uint32_t samples) {
   const std::int64_t own = time_of(way);
   const bool is_near = own == Times::kNone || pause_ <= check_ + limits_.run;
-  if (is_near) return {way, std::exchange(pause_, 0) + 1, next_samples()};
+  if (is_near) return {way, std::exchange(pause_, 0) + 1, samples};
   pause_ -= check_;
   const Plan plan{way, check_, 0};
   const std::int64_t most = std::clamp<std::int64_t>(kCheckTime.count() / own, limits_.run, kMost);

@@ -1,5 +1,5 @@
-// The leader's judgement of one size class: the way that serves it, and the times of comparisons.
-// Pure.
+// The leader's judgement of one size class of broadcasts: the way that serves it, and the times of
+// comparisons. reduction_judge.h has that of reductions. Pure.
 //
 // The network is given up if it takes longer than the other way by more than the threshold. It
 // returns if it is faster than the other way. Between the two a class keeps its way.
@@ -41,16 +41,32 @@ class Judge {
   };
 
   explicit Judge(const Limits& limits) : limits_(limits) {}
+  virtual ~Judge() = default;
+  Judge(const Judge&) = delete;
+  Judge& operator=(const Judge&) = delete;
 
   // For a class without any report.
   static Plan first_plan() { return {Way::kNetwork, 2, 2}; }
   // `plan` is over, and took the slowest rank these times.
-  Plan judge(const Plan& plan, const Times& times);
+  virtual Plan judge(const Plan& plan, const Times& times);
 
   // The last times of each way; Times::kNone: not known.
   std::int64_t network_ns() const { return network_; }
   std::int64_t other_ns() const { return other_; }
   std::uint32_t comparisons() const { return comparisons_; }
+
+ protected:
+  Plan rest(Way way, std::uint32_t samples);
+  double pause_after(Way way, std::uint32_t samples);
+  std::int64_t& time_of(Way way) { return way == Way::kNetwork ? network_ : other_; }
+
+  const Limits limits_;
+  std::int64_t network_ = Times::kNone, other_ = Times::kNone;
+  std::uint32_t comparisons_ = 0;
+  std::uint32_t spent_ = 0;  // samples since the last pause
+  std::uint32_t pause_ = 0;  // calls until the next comparison
+  std::uint32_t check_ = 0;  // until the ranks report the present way's times
+  bool is_doubted_ = false;  // the last comparison spoke against the present way
 
  private:
   bool is_first() const { return tried_ < std::min(kFirst, limits_.run); }
@@ -61,18 +77,9 @@ class Judge {
   Plan compare(Way way) const { return {way, limits_.run + 1, next_samples()}; }
   Plan continue_first(Way way, std::uint32_t timed);
   Plan pause(Way way);
-  Plan rest(Way way);
-  std::int64_t& time_of(Way way) { return way == Way::kNetwork ? network_ : other_; }
 
-  const Limits limits_;
-  std::int64_t network_ = Times::kNone, other_ = Times::kNone;
-  std::uint32_t comparisons_ = 0;
-  std::uint32_t tried_ =
-      0;  // timed samples of the first comparisons; limits_.run or more: they are over
-  std::uint32_t spent_ = 0;  // samples since the last pause
-  std::uint32_t pause_ = 0;  // calls until the next comparison
-  std::uint32_t check_ = 0;  // until the ranks report the present way's times
-  bool is_doubted_ = false;  // the last comparison spoke against the present way
+  // Timed samples of the first comparisons; limits_.run or more: they are over.
+  std::uint32_t tried_ = 0;
 };
 
 }  // namespace cepheus::coll

@@ -252,6 +252,16 @@ TEST(Judge, IsNotFooledByRareStalls) {
   EXPECT_LE(given_up, 4);
 }
 
+TEST(Judge, DecidesNothingWithoutSamples) {
+  Judge judge(kLimits);
+  Plan plan = Judge::first_plan();
+  for (int plans = 0; plans < 10; ++plans) {
+    plan = judge.judge(plan, {1000, Times::kNone});
+    EXPECT_EQ(plan.way, Way::kNetwork);
+  }
+  EXPECT_EQ(judge.comparisons(), 0u);
+}
+
 TEST(Judge, DecidesNothingByAVoidComparison) {
   Judge judge(kLimits);
   const Plan first = Judge::first_plan();

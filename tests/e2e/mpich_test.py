@@ -222,9 +222,9 @@ class Safeguard(Preloading, Reporting):
         self.assertEqual(choices, {"up to 1 MiB": "mpich"}, self.explained())
 
     def test_reductions_leave_slow_links(self):
-        # 52 ms in the network. Barriers are chosen by the machine's load. A void first comparison is repeated after 200 calls.
+        # 52 ms in the network. Barriers are chosen by the machine's load. A void first comparison is repeated after 500 calls.
         mca = {"coll_cepheus_reduction_limit": 32768, "coll_cepheus_safeguard_samples": 10}
-        self.assert_ok(self.over_fabric("reduction_rounds_check", "--count", 400, "--size", 16384, settings={"CEPHEUS_MODE": "try"},
+        self.assert_ok(self.over_fabric("reduction_rounds_check", "--count", 800, "--size", 16384, settings={"CEPHEUS_MODE": "try"},
                                         topology=star(2, 'rate = "10Mbps"'), mca=mca))
         choices = {each["sizes"]: each["way"] for job in self.jobs().values() for world in job["communicators"] for each in world["sizes"]}
         choices.pop("barrier", None)

@@ -104,8 +104,8 @@ class Safeguard(Reporting):
 
     def check_slow_reductions(self, size, text, **how):
         """Every bit is right, whatever the way is. Barriers have few bytes, and are chosen by the machine's load. A first comparison
-        that is void is repeated after 200 calls."""
-        run = over_fabric(PROGRAMS / "reduction_rounds_check", "--count", 400, "--size", size, topology=SLOWER, mca={**REDUCED, **COMPARED}, **how)
+        that is void is repeated after 500 calls."""
+        run = over_fabric(PROGRAMS / "reduction_rounds_check", "--count", 800, "--size", size, topology=SLOWER, mca={**REDUCED, **COMPARED}, **how)
         self.assert_ok(run)
         choices = self.choices()
         self.assertEqual(choices.pop(f"allreduce up to {text}"), "messages", self.explained())
