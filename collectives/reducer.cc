@@ -48,7 +48,7 @@ void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::strin
   bytes_ = std::max<std::size_t>(shape.block, 1);
   message_.resize(sizeof(Outcome) + seats_.ranks() * bytes_);
   step_ = Step::kCollect;
-  has_begun_ = is_exchanged_ = is_passed_on_ = false;
+  has_begun_ = is_exchanged_ = is_repaired_ = is_passed_on_ = false;
   may_use_network_ = across == Across::kNetwork;
   reason_ = !why.empty() ? why : "among one rank of each host";
   if (shape.block == 0) return;
@@ -135,6 +135,7 @@ Code Reducer::across() {
   const Code rc = session_->progress();
   if (rc == Code::kPending) return rc;
   reason_ = session_->reason();
+  is_repaired_ = session_->is_repaired();
   if (rc == Code::kNotServed) return exchange();
   if (rc == Code::kDone && total > 0) std::memcpy(blocks(), session_->result(), total);
   return rc;

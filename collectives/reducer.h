@@ -53,6 +53,7 @@ class Reducer final : public Algorithm {
   std::chrono::nanoseconds spare_time() const override { return std::chrono::nanoseconds(0); }
   Route route() const override;
   const std::string& reason() const override { return reason_; }
+  bool is_comparable() const override { return !is_repaired_; }
   void detach();  // local: cancels receives on the communicator
 
  private:
@@ -103,6 +104,7 @@ class Reducer final : public Algorithm {
   bool has_begun_ = false;  // the step
   bool may_use_network_ = true;
   bool is_exchanged_ = false;  // by messages across
+  bool is_repaired_ = false;   // the network has not brought its result here
   bool is_passed_on_ = false;  // to the ranks below
   Messages messages_;
   Messages sends_;

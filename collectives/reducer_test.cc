@@ -203,6 +203,8 @@ TEST_F(Reductions, ThatIsCompleteAtOneRankIsCopiedByTheOthers) {
   EXPECT_THAT(job.results(), Each(Code::kDone));
   EXPECT_TRUE(job.all_have_results());
   EXPECT_EQ(repaired(), before + 2);
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(job.is_comparable(rank), rank == 1) << "its time is the messages'";
   job.fabric.reconnect();
   for (int i = 0; i < 3; ++i) expect_right(job, 3, kSum, Route::kMessages);
   for (int i = 0; i < 40; ++i) {
@@ -211,6 +213,7 @@ TEST_F(Reductions, ThatIsCompleteAtOneRankIsCopiedByTheOthers) {
     ASSERT_TRUE(job.all_have_results());
   }
   expect_right(job, 3, kSum, Route::kNetwork);  // again
+  EXPECT_TRUE(job.is_comparable(0));
   EXPECT_TRUE(job.close());
 }
 

@@ -72,6 +72,8 @@ class Caller {
   Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
   // Why this is the route. Empty until the algorithm is chosen.
   std::string reason() const { return algorithm_ != nullptr ? algorithm_->reason() : ""; }
+  // Its time is that of its route, as this rank knows.
+  bool is_comparable() const { return algorithm_ != nullptr && algorithm_->is_comparable(); }
   // Comparisons that this rank has judged, and how often they have changed the way.
   std::size_t comparisons() const { return comparisons_; }
   std::size_t changes() const { return changes_; }

@@ -47,6 +47,7 @@ class Job {
   std::vector<Code> results() const;
   Route route(int rank) const { return at(rank).caller->route(); }
   std::string reason(int rank) const { return at(rank).caller->reason(); }
+  bool is_comparable(int rank) const { return at(rank).caller->is_comparable(); }
   // The comparisons of rank 0's safeguard.
   std::size_t comparisons() const { return at(0).caller->comparisons(); }
   // True if the rank has the data of its last broadcast.

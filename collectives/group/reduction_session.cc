@@ -35,6 +35,7 @@ void ReductionSession::begin(const Block& block, std::size_t total) {
   block_ = block;
   total_ = total;
   call_ = agreement_.start();
+  is_repaired_ = false;
 }
 
 Code ReductionSession::progress() {
@@ -240,6 +241,7 @@ void ReductionSession::copy() {
   const bool is_it = header.generation == agreement_.generation() && header.unit == unit;
   if (error != Code::kDone || !is_it) return lose(agreement_.holder());
   counters().add(Counters::Which::kRepaired);
+  is_repaired_ = true;
   agreement_.take_result(true, out_);
   act();
 }

@@ -38,6 +38,8 @@ class ReductionSession {
   Code progress();
   const std::byte* result() const { return results_[last_slot_].data() + sizeof(Header); }
   const std::string& reason() const { return reason_; }
+  // Another member has sent this one the result of the last gather, point to point.
+  bool is_repaired() const { return is_repaired_; }
   // A gather that is served by messages instead can't end any more: a member has given up.
   bool has_given_up() const { return agreement_.is_ended(); }
   // This member's messages to `member`, or from it, fail.
@@ -110,6 +112,7 @@ class ReductionSession {
 
   Messages copies_;
   bool is_copying_ = false;
+  bool is_repaired_ = false;
   Messages serves_;
   int serving_ = 0;
 
