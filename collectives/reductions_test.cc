@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -74,15 +78,18 @@ class Entrance : public testing::Test {
     fabric.caller = rank;
     state(rank).start(turn);
   }
+  void move() {
+    for (auto all = mpi.deliverable(); !all.empty(); all = mpi.deliverable())
+      mpi.deliver(all.front());
+    for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
+    for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
+      fabric.deliver(ends.front());
+    for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
+      fabric.move(moves.front());
+  }
   void pass() {
     for (int i = 0; i < 300; ++i) {
-      for (auto all = mpi.deliverable(); !all.empty(); all = mpi.deliverable())
-        mpi.deliver(all.front());
-      for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
-      for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
-        fabric.deliver(ends.front());
-      for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
-        fabric.move(moves.front());
+      move();
       for (int rank = 0; rank < kRanks; ++rank) {
         fabric.caller = rank;
         fabric.progress(rank);
@@ -92,6 +99,43 @@ class Entrance : public testing::Test {
         state(rank).watch();
       }
     }
+  }
+  // Each rank runs a program in a thread of its own. One thread runs at a time: a blocking call that
+  // waits lets all that can move do so, and gives the next rank its turn.
+  void run_ranks(const std::function<void(int)>& program) {
+    std::mutex mutex;
+    std::condition_variable turns;
+    std::vector<std::unique_lock<std::mutex>> locks(kRanks);
+    std::vector<bool> is_over(kRanks);
+    int turn = 0;
+    const auto give_turn = [&] {
+      for (int i = 0; i < kRanks && is_over[static_cast<std::size_t>(turn = (turn + 1) % kRanks)];)
+        ++i;
+      turns.notify_all();
+    };
+    const auto await_turn = [&](int rank) {
+      turns.wait(locks[static_cast<std::size_t>(rank)], [&] { return turn == rank; });
+      fabric.caller = rank;
+      fabric.progress(rank);
+    };
+    mpi.waits = [&] {
+      move();
+      const int rank = turn;
+      give_turn();
+      await_turn(rank);
+    };
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank] {
+        locks[static_cast<std::size_t>(rank)] = std::unique_lock(mutex);
+        await_turn(rank);
+        program(rank);
+        is_over[static_cast<std::size_t>(rank)] = true;
+        give_turn();
+        locks[static_cast<std::size_t>(rank)].unlock();
+      });
+    for (std::thread& each : threads) each.join();
+    mpi.waits = {};
   }
   static unsigned long long reduced(Collective collective, Counters::ReductionWay way) {
     return counters()
@@ -221,6 +265,44 @@ TEST_F(Entrance, TheSafeguardChoosesTheWayOfStartedOnes) {
   }
   EXPECT_EQ(std::vector(routes.begin(), routes.begin() + 4),
             (std::vector{Route::kNetwork, Route::kNetwork, Route::kMessages, Route::kMessages}));
+}
+
+// Open MPI's or MPICH's own function serves the samples, on all ranks alike.
+TEST_F(Entrance, TheSafeguardSendsBlockingBarriersAndGathersToTheHostsOwnFunction) {
+  fake::use_safeguard();
+  constexpr std::size_t kCalls = 4;
+  for (const ReductionShape& shape :
+       {ReductionShape{Collective::kBarrier, 0}, ReductionShape{Collective::kAllgather, 8}, kSum}) {
+    const bool may_be_saved = shape.collective != Collective::kAllreduce;
+    const auto before = reduced(shape.collective, Counters::ReductionWay::kSaved);
+    std::vector<std::string> ways(kRanks);
+    run_ranks([&](int rank) {
+      for (std::size_t call = 0; call < kCalls; ++call) {
+        std::vector<std::byte> memory = fake::memory_before(shape, kRanks, rank, call);
+        const std::vector<std::byte> right = fake::memory_after(shape, kRanks, rank, call);
+        fake::Mixing mixing(shape.block);
+        bool is_saved = false;
+        const auto data = [&] {
+          const bool is_gather = shape.collective == Collective::kAllgather;
+          std::byte* const own = memory.data() + (is_gather ? shape.block * rank : 0);
+          return ReductionData{{own, shape.block}, {memory.data(), memory.size()}, &mixing};
+        };
+        const auto saved = [&] {
+          is_saved = true;
+          memory = right;
+          return Code::kDone;
+        };
+        EXPECT_EQ(reduction(
+                      state(rank), shape, [] { return ""; }, data, saved),
+                  Code::kDone);
+        EXPECT_EQ(memory, right) << name(shape.collective) << " " << call << " of rank " << rank;
+        ways[static_cast<std::size_t>(rank)] += is_saved ? 's' : 'n';
+      }
+    });
+    for (const std::string& each : ways) EXPECT_EQ(each, may_be_saved ? "nnss" : "nnnn");
+    EXPECT_EQ(reduced(shape.collective, Counters::ReductionWay::kSaved),
+              before + (may_be_saved ? 2 * kRanks : 0));
+  }
 }
 
 TEST_F(Entrance, TheCollectiveAndTheBytesOfAllRanksDecideAlone) {

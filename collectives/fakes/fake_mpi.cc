@@ -46,6 +46,10 @@ void Mpi::send(Request* request) {
   messages_.push_back(request);
 }
 
+void Mpi::wait() {
+  if (running_mpi != nullptr && running_mpi->waits) running_mpi->waits();
+}
+
 // Like MPI: sends can't be cancelled.
 void Mpi::cancel(Request& request) {
   request.notice = nullptr;
@@ -198,7 +202,7 @@ void free(Request* request) {
 
 const char* implementation() { return "the fake"; }
 std::string parameter(const char* name) { return name; }
-void progress() {}
+void progress() { fake::Mpi::wait(); }
 void start_background_progress() {}
 void stop_background_progress() {}
 bool knows_device_memory() { return false; }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -89,6 +90,8 @@ class Mpi {
   std::size_t receivers(int rank) const {
     return receivers_[static_cast<std::size_t>(rank)].size();
   }
+  // Runs when a blocking call waits.
+  std::function<void()> waits;
   std::optional<int> refused_tag;  // receives of this tag
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
@@ -97,6 +100,7 @@ class Mpi {
   void send(Request* request);
   void receive(Request* request);
   void cancel(Request& request);
+  static void wait();
 
  private:
   static void complete(Request& request, int from, std::size_t bytes, Code error);
