@@ -89,6 +89,8 @@ void SimulatedJob::check_end_of_reduction(const Rank& rank, Code rc) {
       }))
     fail("begun: " + where + " ends before all ranks have begun it");
   const Call& now = program_[rank.at];
+  if (rank.is_saved && !may_be_saved(now.collective, now.blocking))
+    fail("bits: " + where + " goes to the saved function");
   if (rank.memory != fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at))
     fail("data: " + where + " has a wrong result");
 }
@@ -134,9 +136,6 @@ void SimulatedJob::check_paths() {
     for (std::size_t i = 0; i < one->how.size(); ++i) {
       if (one->how[i] == 'x' && fits(program_[i]) && is_failover_checked)
         fail("failover: nothing has failed, but the network did not reduce");
-      if (one->how[i] == 's' && !may_be_saved(program_[i].collective, program_[i].blocking) &&
-          !program_[i].is_broadcast())
-        fail("bits: call " + std::to_string(i) + " goes to the saved function");
     }
   }
 }

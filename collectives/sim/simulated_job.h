@@ -5,7 +5,8 @@
 //   begun      a reduction ends without an error only once all ranks have begun it
 //   error      an error has a cause: the fabric lost that unit, or a process died
 //   path       all ranks take the same path in each call
-//   bits       the saved function reduces nothing, because it may do so in another order
+//   bits       the saved function reduces nothing, because it may do so in another order. A
+//              death excuses nothing here, nor in the rules above but "error" and "path"
 //   liveness   every call ends
 //   memory     nothing uses the program's memory once its call has ended
 //   life       nobody uses what was destroyed
