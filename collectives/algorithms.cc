@@ -63,9 +63,14 @@ Algorithm& Algorithms::begin(const ReductionShape& shape, ReductionData& data,
 
 Algorithm& Algorithms::begin_other(const ReductionShape& shape, ReductionData& data,
                                    std::string_view why) {
+  Reducer& reducer = other_reducer();
+  reducer.begin(shape, data, why);
+  return reducer;
+}
+
+Reducer& Algorithms::other_reducer() {
   if (other_reducer_ == nullptr)
     other_reducer_ = std::make_unique<Reducer>(Seats::flat(all_), nullptr);
-  other_reducer_->begin(shape, data, why);
   return *other_reducer_;
 }
 
@@ -79,6 +84,13 @@ Algorithm& Algorithms::begin_other_way(const ReductionShape& shape, ReductionDat
   if (reducer_ == nullptr) return begin_other(shape, data, why);
   reducer_->begin(shape, data, why, Reducer::Across::kMessages);
   return *reducer_;
+}
+
+Algorithm& Algorithms::begin_failed(const ReductionShape& shape, ReductionData& data, Code rc) {
+  Reducer& reducer = reducer_ != nullptr ? *reducer_ : other_reducer();
+  reducer.begin(shape, data, "");
+  reducer.fail(rc, "it can't agree with the other ranks on the way: MPI's messages fail");
+  return reducer;
 }
 
 Algorithm& Algorithms::begin(Payload& payload, int root, bool blocking, std::string_view why) {

@@ -50,6 +50,8 @@ class Algorithms {
   // `why`. By the saved function if it may be saved, else by messages.
   Algorithm& begin_other_way(const ReductionShape& shape, ReductionData& data, bool blocking,
                              std::string_view why);
+  // ... which ends in errors on all ranks: this one can't agree on a way, because of `rc`.
+  Algorithm& begin_failed(const ReductionShape& shape, ReductionData& data, Code rc);
 
   // See Multicast. True: call it soon again.
   bool look_after();
@@ -61,6 +63,7 @@ class Algorithms {
  private:
   Algorithm& begin_team(Multicast* multicast, std::string_view why, Payload& payload, int root,
                         bool blocking);
+  Reducer& other_reducer();
 
   const Team& all_;
   std::unique_ptr<Hosts> hosts_;          // where some ranks share a host

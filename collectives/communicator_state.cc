@@ -202,10 +202,11 @@ Code CommunicatorState::begin(Reduction& reduction) {
     return Code::kDone;
   }
   Way way = Way::kNetwork;
-  if (const Code rc = choose_way({shape.collective, shape.block, blocking}, way); rc != Code::kDone)
-    return rc;
+  const Code rc = choose_way({shape.collective, shape.block, blocking}, way);
+  if (rc == Code::kPending) return rc;
   reduction.algorithm =
-      way == Way::kOther
+      rc != Code::kDone ? &algorithms_.begin_failed(shape, reduction.data, rc)
+      : way == Way::kOther
           ? &algorithms_.begin_other_way(shape, reduction.data, blocking, safeguard_.reason())
           : &algorithms_.begin(shape, reduction.data, placement().reason);
   return Code::kDone;

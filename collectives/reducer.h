@@ -49,6 +49,8 @@ class Reducer final : public Algorithm {
   // `why`: the reason why the network does not serve it, if it never does, or shall not.
   void begin(const ReductionShape& shape, ReductionData& data, std::string_view why,
              Across across = Across::kNetwork);
+  // ... behind begin(): this rank can't take part, for `what`, so the call ends in errors on all.
+  void fail(Code rc, const char* what) { give_up(rc, what); }
   Code progress() override;
   std::chrono::nanoseconds spare_time() const override { return std::chrono::nanoseconds(0); }
   Route route() const override;

@@ -1,6 +1,9 @@
 // States: idle; gathering times from the ranks below; waiting for the plan from above. Each rank
 // merges the times that count (core/comparison.h) and sends them up, rank 0 judges, and the plan goes down the same tree.
-// An error of the host's messages ends this call with it, and the next one begins anew.
+// An error of the host's messages ends this call with it. After a broadcast's the next one begins
+// anew. After a reduction's no agreement follows: this rank sends one failure, in the place of the
+// next message, to its parent and to each child. So each neighbour that waits for it, now or in a
+// later agreement, learns of that, and does the same.
 //
 // A time counts only if the call took the chosen way; otherwise the whole comparison is void.
 // Size classes are kept for the communicator's life. Each change of a way is logged at level 1.
@@ -42,11 +45,13 @@ Code Safeguard::choose(const SizeClass& sizes, Way& way) {
   if (!parameters().is_safeguarded()) return Code::kDone;
   Class& chosen = of(sizes);
   Comparison& comparison = chosen.second.comparison;
-  if (comparison.is_due()) {
+  if (comparison.is_due() && !has_failed_) {
     const Code rc = agree(chosen);
-    if (rc != Code::kDone) return rc;
+    const bool keeps_way = has_failed_ && !sizes.waits_for_all();
+    if (rc != Code::kDone && !keeps_way) return rc;
   }
-  turn_ = comparison.next();
+  const bool has_plan = !comparison.is_due();
+  turn_ = has_plan ? comparison.next() : Comparison::Turn{comparison.plan().way, false, false};
   current_ = &chosen;
   if (turn_.is_timed) began_ = Clock::now();
   way = turn_.way;
@@ -92,12 +97,33 @@ Code Safeguard::agree(Class& sizes) {
   }
   if (rc == Code::kPending) return rc;
   step_ = Step::kIdle;
-  if (rc != Code::kDone || !has_plan) {
-    incoming_.forget();
-    return rc;
+  if (rc == Code::kDone && has_plan) {
+    is_told_ = plan_.is_failure();
+    if (is_told_) return end_agreement(sizes, Code::kFailed);
+    sizes.second.comparison.follow(plan_);
+    rc = send_plan();
+    if (rc == Code::kDone) return rc;
   }
-  sizes.second.comparison.follow(plan_);
-  return send_plan();
+  return end_agreement(sizes, rc);
+}
+
+Code Safeguard::end_agreement(Class& sizes, Code rc) {
+  incoming_.forget();
+  const bool has_failed = rc != Code::kDone && sizes.first.waits_for_all();
+  if (has_failed || is_told_) tell_failure();
+  return rc;
+}
+
+void Safeguard::tell_failure() {
+  has_failed_ = true;
+  const FanIn tree = tree_of(team_);
+  const Times times{Times::kFailed, Times::kFailed};
+  constexpr Plan kFailure = Plan::failure();
+  if (!team_.is_leader())
+    (void)Messages::post(&times, sizeof times, tree.parent(), Tag::kTimes, team_);
+  tree.children([&](int child) {
+    (void)Messages::post(&kFailure, sizeof kFailure, child, Tag::kPlan, team_);
+  });
 }
 
 Code Safeguard::listen() {
@@ -128,6 +154,8 @@ Code Safeguard::report(Class& sizes) {
   const bool waits_for_all = sizes.first.waits_for_all();
   for (const Times& each : received_)
     waits_for_all ? times.take_faster(each) : times.take_slower(each);
+  is_told_ = times.has_failed();
+  if (is_told_) return Code::kFailed;
   step_ = Step::kWait;
   if (team_.is_leader()) {
     judge(sizes, times);

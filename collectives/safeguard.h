@@ -13,6 +13,10 @@
 // continues once it has the plan. So all ranks follow it from the same call on, blocking or not. No
 // other call costs a message.
 //
+// MPI's messages may fail at one rank, if the program has asked for errors. From then on no ranks
+// agree any more: that rank tells its neighbours in the tree, and they tell theirs. All classes keep
+// their ways.
+//
 // All calls are under the communicator's guard and never block.
 #pragma once
 
@@ -38,7 +42,7 @@ class Safeguard {
   explicit Safeguard(const Team& team) : team_(team) {}
 
   // The way of the next call, which is of `sizes`, in the order of their turns. Code::kPending: call
-  // again.
+  // again. An error of a reduction: other ranks may have another plan, and must not wait for this one.
   Code choose(const SizeClass& sizes, Way& way);
   // The reason why the last chosen call takes Way::kOther.
   const std::string& reason() const;
@@ -81,6 +85,8 @@ class Safeguard {
   Code agree(Class& sizes);
   Code listen();
   Code report(Class& sizes);
+  Code end_agreement(Class& sizes, Code rc);
+  void tell_failure();
   void judge(Class& sizes, const Times& times);
   void log_change() const;
   Code send_plan();
@@ -92,6 +98,8 @@ class Safeguard {
   std::chrono::steady_clock::time_point began_;
 
   Step step_ = Step::kIdle;
+  bool has_failed_ = false;  // no agreement follows
+  bool is_told_ = false;     // of a failure, by a message of this agreement
   std::vector<Times> received_;  // from the ranks below
   Plan plan_{};
   Messages incoming_, outgoing_;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/fake_job.h"
 
@@ -10,6 +12,7 @@ namespace cepheus::coll {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::AllOf;
 using testing::Each;
 using testing::Ne;
 using testing::StartsWith;
@@ -268,6 +271,42 @@ TEST_F(SafeguardStory, ARankWithoutItsDataEndsASampleInErrorsOnAllRanks) {
       ASSERT_TRUE(job.close());
       EXPECT_EQ(job.mpi.receives(), 0u);
     }
+  }
+}
+
+// MPI refuses one rank a receive of the ranks' agreement. The program has asked for errors.
+TEST_F(SafeguardStory, ARankThatCannotAgreeEndsReductionsInErrorsOnAllRanks) {
+  struct Case {
+    int ranks, per_host, failing;
+    Tag refused;
+  };
+  for (const Case& each :
+       {Case{4, 1, 0, Tag::kTimes}, Case{4, 1, 2, Tag::kPlan}, Case{4, 2, 1, Tag::kPlan},
+        Case{4, 2, 2, Tag::kPlan}, Case{40, 1, 1, Tag::kTimes}, Case{40, 1, 1, Tag::kPlan},
+        Case{40, 2, 39, Tag::kPlan}}) {
+    SCOPED_TRACE(std::to_string(each.failing) + " of " + std::to_string(each.ranks) + ", " +
+                 std::to_string(each.per_host) + " a host");
+    fake::Job job(each.ranks, each.per_host);
+    reduce(job, 10, kSum, milliseconds(0));
+    job.reduce_all(kSum);
+    for (int moments = 0; moments < 100; ++moments) {
+      job.move();
+      for (int rank = 0; rank < each.ranks; ++rank) {
+        job.mpi.refused_tag.reset();
+        if (rank == each.failing) job.mpi.refused_tag = job.team(rank).tag(each.refused);
+        job.look(rank);
+      }
+    }
+    job.mpi.refused_tag.reset();
+    EXPECT_THAT(job.results(), Each(AllOf(Ne(Code::kDone), Ne(Code::kPending))));
+    for (int calls = 0; calls < 30; ++calls) {
+      job.reduce_all(kSum);
+      ASSERT_TRUE(job.run());
+      EXPECT_THAT(job.results(), Each(Ne(Code::kDone)));
+    }
+    broadcast(job, 30, 200, milliseconds(0));
+    ASSERT_TRUE(job.close());
+    EXPECT_EQ(job.mpi.receives(), 0u);
   }
 }
 

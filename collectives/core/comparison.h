@@ -62,10 +62,12 @@ inline std::string to_text(const SizeClass& sizes) {
 // A rank's report to the others, in nanoseconds a call. Sent as these bytes.
 struct Times {
   static constexpr std::int64_t kNone = 0, kVoid = -1;  // not taken; something else came between
+  static constexpr std::int64_t kFailed = -2;           // a rank can't report any more
   std::int64_t own = kNone, samples = kNone;
   double own_error = 0, samples_error = 0;  // of reductions: the means' squared standard errors
 
   bool is_void() const { return own == kVoid || samples == kVoid; }
+  bool has_failed() const { return own == kFailed; }
   void take_slower(const Times& others) {
     own = slower(own, others.own);
     samples = slower(samples, others.samples);
@@ -77,9 +79,9 @@ struct Times {
 
  private:
   static std::int64_t slower(std::int64_t a, std::int64_t b) {
-    return a == kVoid || b == kVoid ? kVoid : std::max(a, b);
+    return std::min(a, b) < kNone ? std::min(a, b) : std::max(a, b);
   }
-  // Void is the least, and kNone is no time.
+  // Failed and void are less than any time, and kNone is no time.
   static void take_faster(std::int64_t& a, double& error, std::int64_t b, double error_of_b) {
     if (b == kNone || (a != kNone && a <= b)) return;
     a = b;
@@ -92,6 +94,10 @@ struct Plan {
   Way way;
   std::uint32_t own, samples;
   bool goes_on = false;  // times add to those of the plan before
+
+  // Instead of a plan: a rank can't take part any more.
+  static constexpr Plan failure() { return {Way::kNetwork, 0, 0}; }
+  bool is_failure() const { return own + samples == 0; }
 };
 
 class Comparison {

@@ -134,6 +134,16 @@ TEST(Times, OfReductionsAreThoseOfTheFastestRank) {
   EXPECT_EQ(all.samples, 100);
 }
 
+TEST(Times, OfARankThatHasFailedFailOfAll) {
+  Times slowest{Times::kVoid, 10}, fastest{Times::kVoid, 10};
+  slowest.take_slower({Times::kFailed, Times::kFailed});
+  fastest.take_faster({Times::kFailed, Times::kFailed});
+  slowest.take_slower({100, 100});
+  fastest.take_faster({100, 100});
+  EXPECT_TRUE(slowest.has_failed());
+  EXPECT_TRUE(fastest.has_failed());
+}
+
 TEST(Times, OfAllRanksAreThoseOfTheSlowest) {
   Times all{10, 300};
   all.take_slower({20, 200});

@@ -151,7 +151,11 @@ Code Caller::choose_algorithm() {
     Way& known = ways_.emplace(judgement->sizes, Way::kNetwork).first->second;
     if (std::exchange(known, judgement->way) != judgement->way) ++changes_;
   }
-  if (rc != Code::kDone) return rc;
+  if (rc == Code::kPending || (rc != Code::kDone && !reduction_)) return rc;
+  if (rc != Code::kDone) {
+    algorithm_ = &algorithms_.begin_failed(*reduction_, data_, rc);
+    return Code::kDone;
+  }
   const std::string_view why = way == Way::kOther ? safeguard_.reason() : std::string_view();
   if (reduction_)
     algorithm_ = way == Way::kNetwork
