@@ -67,9 +67,12 @@ const std::string& Safeguard::reason() const {
                  host::parameter("safeguard_samples") + ")") {}
     std::string faster, sample;
   };
-  static const Reasons kOfBroadcasts("multicast"), kOfOthers("the network");
+  static const Reasons kOfBroadcasts("multicast"), kOfOthers("the network"),
+      kOfMessages("messages between ranks");
   const bool is_broadcast = current_ == nullptr || current_->first.collective == Collective::kBcast;
-  const Reasons& reasons = is_broadcast ? kOfBroadcasts : kOfOthers;
+  const Reasons& reasons = is_broadcast                   ? kOfBroadcasts
+                           : current_->second.by_messages ? kOfMessages
+                                                          : kOfOthers;
   return turn_.is_sample ? reasons.sample : reasons.faster;
 }
 
@@ -77,8 +80,11 @@ void Safeguard::end(std::optional<Route> route) {
   Class* const sizes = std::exchange(current_, nullptr);
   if (sizes == nullptr || !turn_.is_timed) return;
   Comparison& comparison = sizes->second.comparison;
-  const bool is_other =
-      route == Route::kSaved || route == Route::kTree || route == Route::kMessages;
+  const bool by_messages =
+      route == Route::kMessages && may_be_saved(sizes->first.collective, sizes->first.blocking);
+  const bool is_other = route == Route::kSaved || route == Route::kTree ||
+                        (route == Route::kMessages && !by_messages);
+  if (turn_.way == Way::kNetwork) sizes->second.by_messages = by_messages;
   if (route && is_other == (turn_.way == Way::kOther))
     comparison.end(turn_, Clock::now() - began_);
   else
@@ -172,22 +178,24 @@ void Safeguard::judge(Class& sizes, const Times& times) {
   const Plan before = sizes.second.comparison.plan();
   plan_ = judge.judge(before, times);
   if (judge.comparisons() == 0) return;
-  judgement_ = {sizes.first, plan_.way, judge.network_ns(), judge.other_ns(), judge.comparisons()};
+  judgement_ = {sizes.first,      plan_.way,           judge.network_ns(),
+                judge.other_ns(), judge.comparisons(), sizes.second.by_messages};
   if (plan_.way != before.way) log_change();
 }
 
 void Safeguard::log_change() const {
   const Judgement& now = *judgement_;
   const bool is_given_up = now.way == Way::kOther;
+  const std::string network = now.is_broadcast() || now.by_messages ? now.network() : "the network";
   std::string change = to_text(now.sizes);
   if (now.is_broadcast())
     change = "broadcasts " + change +
              (is_given_up ? " are no longer multicast" : " are multicast again");
   else
-    change += is_given_up ? " no longer uses the network" : " uses the network again";
+    change +=
+        (is_given_up ? " no longer uses " : " uses ") + network + (is_given_up ? "" : " again");
   host::log(1, "cepheus: %s: %s: one takes %.1f us by %s, %.1f us by %s", team_.name().c_str(),
-            change.c_str(), static_cast<double>(now.network_ns) / 1e3,
-            now.is_broadcast() ? "multicast" : "the network",
+            change.c_str(), static_cast<double>(now.network_ns) / 1e3, network.c_str(),
             static_cast<double>(now.other_ns) / 1e3, now.other_way());
 }
 
