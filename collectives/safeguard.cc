@@ -104,8 +104,8 @@ Code Safeguard::agree(Class& sizes) {
   if (rc == Code::kPending) return rc;
   step_ = Step::kIdle;
   if (rc == Code::kDone && has_plan) {
-    is_told_ = plan_.is_failure();
-    if (is_told_) return end_agreement(sizes, Code::kFailed);
+    is_notified_ = plan_.is_failure();
+    if (is_notified_) return end_agreement(sizes, Code::kFailed);
     sizes.second.comparison.follow(plan_);
     rc = send_plan();
     if (rc == Code::kDone) return rc;
@@ -116,11 +116,11 @@ Code Safeguard::agree(Class& sizes) {
 Code Safeguard::end_agreement(Class& sizes, Code rc) {
   incoming_.forget();
   const bool has_failed = rc != Code::kDone && sizes.first.waits_for_all();
-  if (has_failed || is_told_) tell_failure();
+  if (has_failed || is_notified_) send_failure();
   return rc;
 }
 
-void Safeguard::tell_failure() {
+void Safeguard::send_failure() {
   has_failed_ = true;
   const FanIn tree = tree_of(team_);
   const Times times{Times::kFailed, Times::kFailed};
@@ -160,8 +160,8 @@ Code Safeguard::report(Class& sizes) {
   const bool waits_for_all = sizes.first.waits_for_all();
   for (const Times& each : received_)
     waits_for_all ? times.take_faster(each) : times.take_slower(each);
-  is_told_ = times.has_failed();
-  if (is_told_) return Code::kFailed;
+  is_notified_ = times.has_failed();
+  if (is_notified_) return Code::kFailed;
   step_ = Step::kWait;
   if (team_.is_leader()) {
     judge(sizes, times);

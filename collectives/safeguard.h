@@ -93,7 +93,7 @@ class Safeguard {
   Code listen();
   Code report(Class& sizes);
   Code end_agreement(Class& sizes, Code rc);
-  void tell_failure();
+  void send_failure();
   void judge(Class& sizes, const Times& times);
   void log_change() const;
   Code send_plan();
@@ -106,7 +106,7 @@ class Safeguard {
 
   Step step_ = Step::kIdle;
   bool has_failed_ = false;      // no agreement follows
-  bool is_told_ = false;         // of a failure, by a message of this agreement
+  bool is_notified_ = false;     // of a failure, by a message of this agreement
   std::vector<Times> received_;  // from the ranks below
   Plan plan_{};
   Messages incoming_, outgoing_;

@@ -55,7 +55,7 @@ Plan ReductionJudge::judge(const Plan& plan, const Times& times) {
     time_of(way) = times.own;
     error_of(way) = times.own_error;
   }
-  if (pause_ > heard_ || !takes_longer(way, kErrors)) return rest(way);
+  if (pause_ > counted_below_ || !takes_longer(way, kErrors)) return rest(way);
   CEPHEUS_RARE_SITUATION("the present way of reductions alone has become slow");
   is_suspect_ = true;
   return compare(way);
@@ -119,7 +119,7 @@ Plan ReductionJudge::pause(Way way) {
   const double before = was_suspect ? pause_ : 0;
   const double wanted = before + pause_after(way, calls(limits_)) + irregular();
   pause_ = static_cast<std::uint32_t>(std::min<double>(wanted, kMost));
-  heard_ = was_suspect ? pause_ / 2 : pause_;
+  counted_below_ = was_suspect ? pause_ / 2 : pause_;
   check_ = limits_.run;
   return rest(way);
 }

@@ -72,7 +72,7 @@ class ReductionJudge final : public Judge {
   std::uint32_t plans_ = 0;                     // of this comparison
   double network_error_ = 0, other_error_ = 0;  // squared, of the last times
   std::uint32_t drawn_ = 0;                     // irregular numbers
-  std::uint32_t heard_ = 0;                     // reports count once the pause is no longer
+  std::uint32_t counted_below_ = 0;             // reports count once the pause is no longer
   bool is_suspect_ = false;                     // a report caused this comparison
 };
 

@@ -320,7 +320,7 @@ TEST(ReductionJudge, ComparesAtOnceIfTheNetworkHasBecomeSlow) {
   EXPECT_EQ(until_given_up(judge, plan, kAgainst), 16u);
 }
 
-TEST(ReductionJudge, HearsNoReportForAWhileAfterOneThatWasWrong) {
+TEST(ReductionJudge, IgnoresReportsForAWhileAfterAWrongOne) {
   ReductionJudge judge(kLimits);
   Plan plan = ReductionJudge::first_plan(kLimits);
   while (plan.samples > 0) plan = judge.judge(plan, kEqual);
