@@ -79,8 +79,7 @@ HostReport ReductionGroup::report(const Call& call, PathNo path, bool is_up) con
   const Hop& hop = hops_[path];
   const bool is_down = hop.evidence.was_down || !is_up;
   const bool has_work = !hop.out.is_idle();
-  const bool owes =
-      (has_work && hop.out.silent_repeats() > kSilent) || hop.silent_probes > kSilent;
+  const bool owes = (has_work && hop.out.silent_repeats() > kSilent) || hop.silent_probes > kSilent;
   if (hop.silent_probes > kSilent) CEPHEUS_SITUATION("a member leaves its probes unanswered");
   const bool is_late = has_work || late_since(call.now, path).has_value();
   const int flags = (is_down ? wire::kMemberDown : 0) | (owes ? wire::kMemberOwes : 0) |

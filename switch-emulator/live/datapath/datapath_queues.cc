@@ -104,7 +104,8 @@ void Datapath::enqueue(std::uint32_t number, Waiting& item, wire::Instant now) {
   if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
     return start_transmission(item.flight, now);
   }
-  const bool is_beyond = item.flight.is_own ? line.own_waiting == LinkAdmission::kMostOwn
+  const bool is_beyond =
+      item.flight.is_own ? line.own_waiting == LinkAdmission::kMostOwn
                          : !item.flight.is_lossless && !line.waiting->has_space(of, frame.size());
   if (is_beyond) return link.refuse(frame.size());
   LinkAdmission& admission = transit_.admission(number);
