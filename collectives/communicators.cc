@@ -120,8 +120,9 @@ void progress_calls() {
   while (CommunicatorState* const state = pin_next(next)) {
     state->advance(complete);
     state->unpin();
+    // Now: the next state's operation may wait for a lock of a thread that waits for one of these.
+    CommunicatorState::finish(complete);
   }
-  CommunicatorState::finish(complete);
 }
 
 }  // namespace

@@ -33,8 +33,6 @@ class Operator {
   // of blocks, in MPI's packed form, aligned for every basic type; `left` has the lower ranks. Where
   // the type has gaps, the host unpacks both, reduces them, and packs the result.
   virtual Code apply(const void* left, void* right) = 0;
-  // In the calling thread. False: the program's own threads apply it.
-  virtual bool may_apply_here() const { return true; }
 
  protected:
   ~Operator() = default;

@@ -223,8 +223,7 @@ Code Reducer::reduce() {
       if (data_->result.bytes() == 0) return Code::kDone;  // not the root
       [[fallthrough]];
     case Collective::kAllreduce:
-      // No other rank waits for this step.
-      return data_->op->may_apply_here() ? reduce_blocks() : Code::kPending;
+      return reduce_blocks();
     case Collective::kBarrier:
     case Collective::kBcast:
       break;

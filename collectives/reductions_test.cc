@@ -183,35 +183,11 @@ class Calling final : public Operator {
     hook_();
     return mixing_.apply(left, right);
   }
-  bool may_apply_here() const override { return may_apply; }
-  bool may_apply = true;
 
  private:
   fake::Mixing mixing_;
   const std::function<void()> hook_;
 };
-
-// The host's background thread runs no operation of the program.
-TEST_F(Entrance, AnOperationWaitsForAThreadThatMayApplyIt) {
-  Calling operation(kSum.block, [] {});
-  operation.may_apply = false;
-  std::deque<StartedReduction> sums, behind;
-  for (int rank = 0; rank < kRanks; ++rank) {
-    StartedReduction& sum = sums.emplace_back(kSum, rank, 1);
-    if (rank == 0) sum.data.op = &operation;
-    start(rank, sum);
-    start(rank, behind.emplace_back(ReductionShape{Collective::kBarrier, 0}, rank, 1));
-  }
-  pass();
-  EXPECT_FALSE(sums[0].is_over);
-  EXPECT_FALSE(behind[0].is_over);
-  for (int rank = 1; rank < kRanks; ++rank)
-    EXPECT_TRUE(sums[static_cast<std::size_t>(rank)].is_over) << "no other rank waits for it";
-  operation.may_apply = true;
-  pass();
-  EXPECT_TRUE(behind[0].is_over);
-  EXPECT_EQ(sums[0].memory, fake::memory_after(kSum, kRanks, 0, 1));
-}
 
 // Another thread may hold a lock that an operation needs, and make or free a communicator.
 TEST_F(Entrance, AnOperationRunsWithoutTheLockOfAllCommunicators) {

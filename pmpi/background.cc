@@ -48,10 +48,8 @@ struct Looker {
 std::shared_ptr<Looker>& looker = *new std::shared_ptr<Looker>;
 std::atomic<bool> is_running{false};
 std::atomic<unsigned> looks{0};  // of the program's own threads
-thread_local bool is_looker = false;
 
 void run(Looker& self) {
-  is_looker = true;
   std::chrono::milliseconds pause = kShortest;
   unsigned seen = looks.load();
   std::unique_lock<std::mutex> lock(self.mutex);
@@ -90,8 +88,6 @@ void start_background() {
   }
   is_running = true;
 }
-
-bool is_background_thread() { return is_looker; }
 
 void stop_background() {
   is_running = false;

@@ -3,8 +3,8 @@
 // A rank that lost its group asks the root of a broadcast for the data again, perhaps long after that
 // call has returned there. MPI's public API calls nobody back, so a thread looks after groups while
 // the program does not. It calls MPI: broadcasts are served only with MPI_THREAD_MULTIPLE. Each call
-// lets MPI progress, so the thread may run the program's operations of MPI's own non-blocking
-// reductions, and other functions that MPI calls in its progress. It runs none of our reductions.
+// lets MPI progress, so the thread may run the program's reduction functions (of non-blocking
+// collectives) and other functions that MPI calls in its progress.
 #pragma once
 
 namespace cepheus::pmpi {
@@ -14,8 +14,6 @@ void start_background();
 void stop_background();
 // The program's own calls go on without it.
 void end_thread();
-// The caller is that thread.
-bool is_background_thread();
 // One look, if it has started: the callers in a broadcast save the thread its own.
 void progress_background();
 // Of requests that have completed; tests a few of those under way, and all in turn.

@@ -30,7 +30,6 @@ std::atomic<int> noticed{0};
 bool is_stuck = false;                        // MPI_Test does not return
 bool has_stuck_call = false;                  // and is being called
 sigset_t blocked;                             // in the thread that has called it last
-bool is_by_background = false;                // that thread
 std::atomic<Request> complete{kRequestNull};  // this one alone
 Request started = 0;
 std::mutex mutex;  // of `is_stuck`, `has_stuck_call`, `blocked` and waits for `tests`
@@ -58,7 +57,6 @@ int test(Request* request, int* is_complete, Status*) {
   std::unique_lock lock(mutex);
   ++tests;
   (void)pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-  is_by_background = is_background_thread();
   has_stuck_call = is_stuck;
   changed.notify_all();
   changed.wait(lock, [] { return !is_stuck; });
@@ -180,17 +178,6 @@ TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-}
-
-// It applies no operation of the program: see Operation::may_apply_here().
-TEST_F(Background, KnowsItsThread) {
-  receive();
-  run_notices();
-  EXPECT_FALSE(is_by_background);
-  start_background();
-  wait_for_thread();
-  const std::lock_guard lock(mutex);
-  EXPECT_TRUE(is_by_background);
 }
 
 // A peer's large message to this rank may wait for it, as while the switch registers a group.

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "collectives/reduction_call.h"
-#include "pmpi/background.h"
 #include "pmpi/buffer.h"
 #include "pmpi/communicator.h"
 #include "pmpi/mpi_abi.h"
@@ -44,8 +43,6 @@ class Operation final : public coll::Operator {
   void hold();
 
   coll::Code apply(const void* left, void* right) override;
-  // A program's function may have data of its threads, or a lock of its language.
-  bool may_apply_here() const override { return !is_background_thread() || is_mpis_operation(op_); }
 
  private:
   coll::Code apply_unpacked(const void* left, void* right);

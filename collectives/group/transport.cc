@@ -145,6 +145,8 @@ std::uint64_t Transport::registered_bytes() {
 }
 
 std::string Transport::why_not_register() {
+  // A broadcast without a group ends the job there, so each has its own attempt.
+  if (parameters().chosen_mode() == Mode::kRequire) return "";
   const std::lock_guard<std::mutex> guard(registrations_mutex_);
   if (!silence_.holds(Clock::now().time_since_epoch())) return "";
   return "no switch answered, and the next attempt comes later: " + silence_.reason();

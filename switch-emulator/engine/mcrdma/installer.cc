@@ -76,7 +76,10 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   } else if (type == MrpType::kInstall) {
     on_install(call, *datagram, *message);
   } else if (type == MrpType::kRemove) {
-    if (repeats_.admit(call.ingress(), call.now)) {
+    // One that ends a record here is lawful as often as there are records.
+    const SenderGroup* own = groups_.find_merge({message->sender(), message->virtual_qpn});
+    const bool ends_record = own != nullptr && is_one_group(own->installed, *message);
+    if (ends_record || admits_repeat(call)) {
       remover_.on_remove(call, *datagram, *message);
     } else {
       call.count(Counter::kDropMrpRate);
@@ -150,6 +153,12 @@ MrpReject Installer::refuse(Call& call, const SenderGroupMessage& message,
   return MrpReject::kNone;
 }
 
+// Each group that a host may have sends an INSTALL a second.
+bool Installer::admits_repeat(const Call& call) {
+  constexpr std::uint32_t kForEachGroup = 4;
+  return repeats_.admit(call.ingress(), call.now, kForEachGroup * config_.max_groups_per_host);
+}
+
 void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
                            const SenderGroupMessage& message) {
   call.count(Counter::kSenderInstall);
@@ -160,8 +169,9 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   SenderGroup* group = groups_.find(key, addressed);
   // This is the sender's own switch: an honest INSTALL comes by the sender's port only.
   if (group != nullptr && group->merge && !from_sender) return call.count(Counter::kDropMrpForged);
-  HostRate& rate = group == nullptr ? new_groups_ : repeats_;
-  if (!rate.admit(call.ingress(), call.now)) return call.count(Counter::kDropMrpRate);
+  const bool is_admitted =
+      group == nullptr ? new_groups_.admit(call.ingress(), call.now) : admits_repeat(call);
+  if (!is_admitted) return call.count(Counter::kDropMrpRate);
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
     return answers_.reject(call, message, reason, nullptr, tos);
   }

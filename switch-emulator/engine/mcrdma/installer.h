@@ -63,6 +63,7 @@ class Installer {
                        const wire::SenderGroupMessage& message);
   void on_install(Call& call, const wire::UdpDatagram& datagram,
                   const wire::SenderGroupMessage& message);
+  bool admits_repeat(const Call& call);
   std::vector<wire::MrpMember> erase_older(const SenderKey& key,
                                            const wire::SenderGroupMessage& message,
                                            const SenderGroup* kept);

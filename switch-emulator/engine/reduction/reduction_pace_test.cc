@@ -111,6 +111,7 @@ TEST(ReductionSpace, IsTheGroupsOwnForTheFirstPacketOfAUnit) {
   nak.aeth = wire::Aeth::nak(wire::NakCode::kSequenceError);
   EXPECT_EQ(take(0, nak), "n") << "the result again: the first one may still wait";
   EXPECT_EQ(out.emits[0].worth, Worth::kRepeat) << "or it would pay for the host's own flood";
+  EXPECT_EQ(out.emits[0].origin, PortId()) << "no host has caused it";
 }
 
 // The port's MTU has become smaller than a unit.

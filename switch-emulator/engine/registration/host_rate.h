@@ -25,13 +25,15 @@ class HostRate {
     }
   }
 
-  // False: drop it. A request over a trunk was admitted at its host's switch.
-  bool admit(PortId port, Instant now) {
+  // False: drop it. A request over a trunk was admitted at its host's switch. `least`: the rate is at
+  // least this.
+  bool admit(PortId port, Instant now, std::uint32_t least = 0) {
     if (!is_host_[port.value()]) return true;
-    if (config_.*rate_ == 0) return false;
+    const std::uint32_t rate = std::max(config_.*rate_, least);
+    if (rate == 0) return false;
     Instant& until = reserved_[port.value()];
     if (until > now + kBurst) return false;
-    until = std::max(until, now) + Duration(std::chrono::seconds(1)) / (config_.*rate_);
+    until = std::max(until, now) + Duration(std::chrono::seconds(1)) / rate;
     return true;
   }
 

@@ -128,6 +128,7 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   if (transit_.link(number).free_at() <= now && link.waiting->pop(now, next)) {
     transit_.admission(number).let_go(next.flight.frame);
     link.own_waiting -= next.flight.is_own ? 1 : 0;
+    next.flight.is_own = false;  // its space was admitted as it began to wait
     start_transmission(next.flight, now);
     release(next.flight.frame);
     SwitchState& state = switches_[ports_[link.from].of_switch];
