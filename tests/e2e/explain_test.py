@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import CHECK, PROGRAMS, REQUIRE, Reporting, needs_rc_mcast, over_fabric, paths_of_broadcasts, star
+from harness import AT_ONCE, CHECK, PROGRAMS, REQUIRE, Reporting, needs_rc_mcast, over_fabric, paths_of_broadcasts, star
 
 
 class Explain(Reporting):
@@ -47,7 +47,7 @@ class Explain(Reporting):
         self.assertEqual(calls["eager lane"][0], 12)
 
     def test_names_the_reason_for_open_mpis_own_algorithms(self):
-        run = over_fabric(CHECK, "--count", 5, "--max", 1000,
+        run = over_fabric(CHECK, "--count", 5, "--max", 1000, mca=AT_ONCE,
                           topology=star(4, switch="max_groups = 0"))
         self.assert_ok(run)
         _, world = self.world()

@@ -69,7 +69,7 @@ class Fallback(EndToEnd):
         self.assertEqual(run.cepheus_lines(), [])
 
     def test_only_the_eager_lane_finds_space(self):
-        run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)
+        run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 1"), mca={**VERBOSE, **AT_ONCE})
         self.assert_ok(run)
         output = run.lines_of_broadcasts()
         self.assertEqual(len(output), 3, run.everything())  # the third one is of reductions, at the end

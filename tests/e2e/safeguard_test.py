@@ -124,7 +124,7 @@ class Safeguard(Reporting):
         self.check_slow_reductions(4096, "4 KiB", options=("--ranks-per-host", 2))
 
     def test_random_reductions_have_the_right_bits_by_any_way(self):
-        self.assert_ok(over_fabric(PROGRAMS / "reductions_check", "--count", 60, "--pairwise", 32768, topology=star(4, 'delay = "1ms"'),
+        self.assert_ok(over_fabric(PROGRAMS / "reductions_check", "--count", 300, "--pairwise", 32768, topology=star(4, 'delay = "1ms"'),
                                    mca={**REDUCED, **OFTEN, **AT_ONCE}))
         (job,) = self.jobs().values()
         samples = [each for one in job["communicators"] for each in one["paths"] if each["path"].endswith("reduce: messages")
