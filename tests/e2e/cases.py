@@ -59,6 +59,7 @@ CASES = (
     Case("reductions_in_the_switch", "counters_check --reductions 30", {}, {**reductions("network", 60), **reductions("saved", 0)}),
     Case("reductions_of_several_ranks_on_a_host", "counters_check --reductions 30", TWO_EACH, dict.fromkeys(reductions("hosts", 60), range(60, 123))),  # a report has leaders and other ranks on lines of their own
     Case("duplications_under_way", "order_check --idup 1"),
+    Case("a_receive_behind_an_operation_and_a_barrier", "order_check --behind 1"),
     Case("chosen_collectives_only", "counters_check --reductions 30", {"mca": {**REQUIRE, "coll_cepheus_collectives": "barrier"}},
          {"barriers_network": (60,), "allreduces_network": NONE, "bcasts_eager": NONE}),
     Case("reductions_of_memory_of_a_gpu", "device_memory_check --reductions 1"),

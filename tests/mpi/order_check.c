@@ -12,6 +12,8 @@
  *                             that and until FILE exists; rank 0 prints "started" between
  *   order_check --preferred LIST
  *                             its communicator's info prefers these components of Open MPI's
+ *   order_check --behind 1    a rank receives in MPI_Recv while an MPI_Iallreduce with an operation
+ *                             of its own, and an MPI_Ibarrier behind it, are in flight
  *   order_check --dups N      it comes after N communicators that never broadcast; rank 0 prints
  *                             "looks N": the number of library look-ups by name meanwhile
  */
@@ -52,6 +54,33 @@ static int while_dup_is_in_flight(int rank) {
     MPI_Comm_free(&dup);
     MPI_Comm_free(&base);
   }
+  return wrong;
+}
+
+static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)type;
+  for (int i = 0; i < *count; i++) ((int*)inout)[i] += ((int*)in)[i];
+}
+
+/* Rank 0 is in MPI_Recv until all others have left the barrier, which it has to contribute to. */
+static int behind_an_operation(int rank, int size) {
+  int wrong = 0;
+  MPI_Op sum;
+  MPI_Op_create(add, 1, &sum);
+  for (int i = 0; i < 50; i++) {
+    const int mine = rank + i;
+    int all = 0, word = i;
+    MPI_Request requests[2];
+    MPI_Iallreduce(&mine, &all, 1, MPI_INT, sum, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
+    if (rank == 0) MPI_Recv(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (rank == 1) MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    if (all == size * (size - 1) / 2 + size * i) continue;
+    fprintf(stderr, "rank %d: sum %d is %d\n", rank, i, all);
+    wrong = 1;
+  }
+  MPI_Op_free(&sum);
   return wrong;
 }
 
@@ -174,6 +203,7 @@ int main(int argc, char** argv) {
   const long dups = atol(option(argc, argv, "--dups", "0"));
   watch_variables();
   if (atoi(option(argc, argv, "--idup", "0"))) wrong |= while_dup_is_in_flight(rank);
+  if (atoi(option(argc, argv, "--behind", "0"))) wrong |= behind_an_operation(rank, size);
   if (atoi(option(argc, argv, "--ibcast", "0"))) wrong |= after_ibcast(rank, size);
   if (atoi(option(argc, argv, "--counts", "0"))) wrong |= with_other_counts(rank, size);
   const char* const preferred = option(argc, argv, "--preferred", "");
