@@ -41,7 +41,7 @@ inline bool is_applied_seldom(const ReductionShape& shape, int ranks) {
   return !shape.is_by_program || ranks <= kMostRanksByProgram;
 }
 
-// It may be ours on a communicator of so many ranks, as all of them find.
+// It may be ours on a communicator of `ranks` ranks. All of them find the same.
 inline bool may_be_ours(const ReductionShape& shape, int ranks) {
   return is_short(shape, ranks) && is_applied_seldom(shape, ranks);
 }

@@ -1,9 +1,9 @@
 // States: idle; gathering times from the ranks below; waiting for the plan from above. Each rank
-// merges the times that count (core/comparison.h) and sends them up, rank 0 judges, and the plan goes down the same tree.
-// An error of the host's messages ends this call with it. After a broadcast's the next one begins
-// anew. After a reduction's no agreement follows: this rank sends one failure, in the place of the
-// next message, to its parent and to each child. So each neighbour that waits for it, now or in a
-// later agreement, learns of that, and does the same.
+// merges the times that count (core/comparison.h) and sends them up, rank 0 judges, and the plan goes
+// down the same tree. An error of the host's messages ends this call with it. After a broadcast's the
+// next one begins anew. After a reduction's no agreement follows: this rank sends one failure, in the
+// place of the next message, to its parent and to each child. So each neighbour that waits for it,
+// now or in a later agreement, learns of that, and does the same.
 //
 // A time counts only if the call took the chosen way; otherwise the whole comparison is void.
 // Size classes are kept for the communicator's life. Each change of a way is logged at level 1.

@@ -25,7 +25,7 @@ class StepAnswers {
   void add_attempt(std::uint16_t seq);
   // False: the answer is to no attempt that is kept, or has an impossible share.
   bool take(std::size_t receiver, std::uint16_t seq, std::uint64_t share);
-  // Of a group with so many receivers, after the attempt `seq` was answered.
+  // After an answer to the attempt `seq`. `receivers`: the number of the group's receivers.
   bool is_complete(std::uint16_t seq, std::size_t receivers) const;
   // The receivers that have answered no attempt.
   std::vector<wire::MrpMember> missing(std::span<const wire::MrpMember> receivers) const;

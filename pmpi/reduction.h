@@ -27,8 +27,8 @@ struct ReductionArguments {
 using ReductionCall = coll::ReductionCall<Datatype, Op>;
 
 // Nothing: the arguments are not those of a call that may be ours. Either all ranks find that, as
-// without elements, or MPI reports an error of this rank. Of a call whose shape is not ours it has
-// that alone, and nothing else was looked at.
+// without elements, or MPI reports an error of this rank. If a call's shape is not ours, the result
+// has the shape alone, and nothing else was looked at.
 std::optional<ReductionCall> call_of(const ReductionArguments& arguments,
                                      const Communicator& communicator);
 

@@ -118,7 +118,7 @@ TEST_F(Arguments, ThatMpiReportsAreItsOwn) {
   EXPECT_FALSE(is_ours(with(allgather(), [](auto& it) { it.receive_type = kUncommitted; })));
 }
 
-// Other ranks wait for this one, whose own call ends in an error.
+// The call ends in an error at this rank, and other ranks wait for its part.
 TEST_F(Arguments, OfAllgatherThatDifferInSizeTakePartWithTheResultsMemory) {
   for (const Count count : {Count{0}, Count{1}, Count{3}, Count{1} << 40}) {
     ReductionArguments it = allgather();

@@ -17,7 +17,7 @@ namespace cepheus::coll {
 
 namespace {
 
-constexpr double kErrors = 2;  // a difference counts above so many standard errors
+constexpr double kErrors = 2;  // standard errors that a difference must exceed
 
 }  // namespace
 

@@ -19,7 +19,7 @@ struct Lateness {
   int ranks = 4;
   double late = 0;         // ns
   int period = 0;          // calls; 0: at random
-  int burst = 1;           // of so many calls at the begin of a period
+  int burst = 1;           // number of late calls at the begin of a period
   double probability = 0;  // of a call, without a period
   bool is_one_rank = false;
 };
@@ -309,12 +309,17 @@ TEST(ReductionJudge, DecidesNothingByAVoidComparison) {
   }
 }
 
+// Both ways took the same time, and then a report says that the network has become slow.
+Plan after_a_slow_report(ReductionJudge& judge) {
+  Plan plan = ReductionJudge::first_plan(kLimits);
+  while (plan.samples > 0) plan = judge.judge(plan, kEqual);
+  return judge.judge(plan, {300'000, Times::kNone});
+}
+
 // The comparison itself is due only after some thousand calls.
 TEST(ReductionJudge, ComparesAtOnceIfTheNetworkHasBecomeSlow) {
   ReductionJudge judge(kLimits);
-  Plan plan = ReductionJudge::first_plan(kLimits);
-  while (plan.samples > 0) plan = judge.judge(plan, kEqual);
-  plan = judge.judge(plan, {300'000, Times::kNone});
+  Plan plan = after_a_slow_report(judge);
   EXPECT_GT(plan.samples, 0u);
   EXPECT_LT(plan.own, 20u);
   EXPECT_EQ(until_given_up(judge, plan, kAgainst), 16u);
@@ -322,9 +327,7 @@ TEST(ReductionJudge, ComparesAtOnceIfTheNetworkHasBecomeSlow) {
 
 TEST(ReductionJudge, IgnoresReportsForAWhileAfterAWrongOne) {
   ReductionJudge judge(kLimits);
-  Plan plan = ReductionJudge::first_plan(kLimits);
-  while (plan.samples > 0) plan = judge.judge(plan, kEqual);
-  plan = judge.judge(plan, {300'000, Times::kNone});
+  Plan plan = after_a_slow_report(judge);
   ASSERT_GT(plan.samples, 0u);
   std::uint32_t samples = 0;
   for (; plan.samples > 0; plan = judge.judge(plan, kEqual)) samples += plan.samples - 1;

@@ -69,7 +69,7 @@ class Mpi {
   int sender(std::size_t index) const { return messages_[index]->rank; }
   int receiver(std::size_t index) const { return messages_[index]->peer; }
   int tag(std::size_t index) const { return messages_[index]->tag; }
-  // What it has sent, if it is delivered now.
+  // The data of a message that is delivered now.
   std::vector<std::byte> content(std::size_t index) const {
     const auto* const bytes = static_cast<const std::byte*>(messages_[index]->memory);
     return {bytes, bytes + messages_[index]->size};

@@ -164,7 +164,7 @@ void Transport::forget_registrations() {
   silence_ = {};
 }
 
-// What follows may be another fabric.
+// The next device may be at another fabric.
 void Transport::close() {
   forget_registrations();
   std::lock_guard<std::mutex> guard(mutex_);

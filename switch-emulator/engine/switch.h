@@ -53,7 +53,7 @@ enum class Space : std::uint8_t {
   kNone,     // nobody's: it waits only if the queue has space
 };
 
-// What a frame means to the account of the host that it reaches (docs/protocol.md, "Budget for
+// Meaning of a frame for the account of the host that it reaches (docs/protocol.md, "Budget for
 // unanswered frames").
 enum class Worth : std::uint8_t {
   kAnswer,   // pays for frames of its receiver, if another host has caused it
