@@ -32,6 +32,11 @@ void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, 
   }
   topology.assign_link_seeds();
   plan.topology = std::move(topology);
+  if (hellos) {
+    const std::uint64_t directions = 2 * plan.topology.trunks.size();
+    plan.event_budget +=
+        kEventsPerHello * directions * static_cast<std::uint64_t>(kLongestRun / kHello);
+  }
 }
 
 enum class Size { kSmall, kMedium, kLarge, kHuge };
@@ -85,11 +90,6 @@ void use_fabric_of_any_size(ScenarioPlan& plan, bool hellos) {
   const bool some_send_hellos = size != Size::kHuge && random.chance(0.3);
   replace_fabric(random, plan, std::move(topology), hellos || some_send_hellos);
   plan.event_budget += kEventsPerHost * plan.topology.hosts.size();
-  if (const wire::Duration hello = plan.topology.hello; hello.count() > 0) {
-    const std::uint64_t directions = 2 * plan.topology.trunks.size();
-    plan.event_budget +=
-        kEventsPerHello * directions * static_cast<std::uint64_t>(kLongestRun / hello);
-  }
 }
 
 void add_successors(Random& random, ScenarioPlan& plan, wire::Duration at) {

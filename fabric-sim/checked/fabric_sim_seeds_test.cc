@@ -182,6 +182,8 @@ TEST(SeedsOfReductions, HoldEveryInvariant) {
   expect_no_failure(100, "--reductions --cuts --incidents", options, 600);
   // A box that loses order caused a window of repeats for each NAK.
   expect_no_failure_from(80011361, 1, "--reductions --cuts --incidents", options);
+  // A leader waits for 5 s, and twelve switches send HELLOs.
+  expect_no_failure_from(91000383, 1, "--reductions --cuts --incidents", options);
   // The first REJECT, with the name of the hostile member, is lost.
   options = {.incidents = true, .reductions = true};
   expect_no_failure_from(90110030, 1, "--reductions --incidents", options);
