@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Each rule of docs/protocol.md names the tests that show it, and these tests exist.
 
-A rule is an item of a numbered list with MUST or SHOULD. Each rule of net/rules.def that is for safety or speed is on the page, too.
+A rule is an item of a numbered list with MUST or SHOULD. Each rule of net/rules.def is on the page, too. Programs that release builds have, too, turn off rules of experiments alone.
 usage: promises_test.py [-v]        (a unittest program; CEPHEUS_SOURCE names another tree)
 """
 
@@ -15,7 +15,8 @@ GOOGLE_TEST = re.compile(r"\b(?:TYPED_TEST|TEST|TEST_F|TEST_P|RC_GTEST_PROP|RC_G
 UNITTEST = re.compile(r"^ +def (test_\w+)", re.MULTILINE)
 ITEM = re.compile(r"\d+\. ")
 SHOWN = re.compile(r"\bShown\s+by\b(.*?)(?:\n\s*\n|\Z)", re.DOTALL)
-ENGINE_RULE = re.compile(r"^CEPHEUS_RULE\((\w+)", re.MULTILINE)
+ENGINE_RULE = re.compile(r"^CEPHEUS_RULE\((\w+), (\w+)", re.MULTILINE)
+SETS_RULE = re.compile(r"\brules\.(\w+)\s*=(?!=)")
 
 
 def tests():
@@ -60,6 +61,11 @@ def out_of_order(page):
     return wrong
 
 
+def engine_rules():
+    """The kinds of the engines' rules, by name."""
+    return dict(ENGINE_RULE.findall((SOURCE / "net/rules.def").read_text(encoding="utf-8")))
+
+
 def shown_by(rule):
     """The names of tests in the paragraph after "Shown by"."""
     found = SHOWN.search(rule)
@@ -87,10 +93,16 @@ class Promises(unittest.TestCase):
 
     def test_each_rule_of_the_engines_is_one(self):
         text = " ".join(rules_of(self.page))
-        names = ENGINE_RULE.findall((SOURCE / "net/rules.def").read_text(encoding="utf-8"))
-        self.assertGreater(len(names), 20)
-        self.assertEqual([name for name in names if f"`{name}`" not in text], [])
+        kinds = engine_rules()
+        self.assertGreater(len(kinds), 20)
+        self.assertEqual([name for name in kinds if f"`{name}`" not in text], [])
 
+    def test_release_builds_turn_off_rules_of_experiments_alone(self):
+        kinds = engine_rules()
+        found = [(str(path.relative_to(SOURCE)), name) for folder in ("fabric-sim/experiments", "bench") for path in (SOURCE / folder).rglob("*.cc")
+                 for name in SETS_RULE.findall(path.read_text(encoding="utf-8")) if not path.name.endswith("_test.cc")]
+        self.assertIn(("fabric-sim/experiments/slow_box.cc", "announced_window"), found)
+        self.assertEqual([one for one in found if kinds.get(one[1], "kAblation") != "kAblation"], [])
 
     def test_each_follows_the_one_before_it_or_begins_anew(self):
         self.assertEqual(out_of_order(self.page), [])
