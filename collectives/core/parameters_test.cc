@@ -29,7 +29,8 @@ TEST(Parameters, HaveTheDefaultsOfTheirPage) {
   EXPECT_EQ(p.chosen_carrier(), Carrier::kDirect);
   EXPECT_EQ(p.set_up_after, 32);
   EXPECT_EQ(p.set_up_bytes, 1u << 20);
-  EXPECT_STREQ(p.collectives, "bcast,barrier,allreduce,reduce,allgather");
+  EXPECT_STREQ(p.collectives, "bcast,barrier,allreduce,allgather");
+  EXPECT_FALSE(p.serves(Collective::kReduce));
   EXPECT_EQ(names_of(p.served), p.collectives);
   EXPECT_EQ(p.reduction_limit, 8192);
   EXPECT_EQ(p.ordered_starts, 0);
@@ -124,9 +125,9 @@ TEST(Parameters, NameTheCollectives) {
   EXPECT_FALSE(parameters().serves(Collective::kBarrier));
   parameters() = {};
   EXPECT_EQ(give("bcast,scan"),
-            "\"scan\" is none of bcast,barrier,allreduce,reduce,allgather; the default, all of "
-            "them, holds");
-  EXPECT_EQ(parameters().served, kAllServed);
+            "\"scan\" is none of bcast,barrier,allreduce,reduce,allgather; the default, "
+            "bcast,barrier,allreduce,allgather, holds");
+  EXPECT_EQ(parameters().served, kUsuallyServed);
   parameters() = {};
 }
 

@@ -18,6 +18,8 @@ void use_small_sizes() {
   p.eager_limit = 256;
   p.eager_message = 64;
   p.safeguard_samples = 0;
+  p.collectives = kAllCollectives;
+  p.served = kAllServed;
   p.bulk_unit = 400;
   p.bulk_piece = 50;
   p.tree_segment = 100;

@@ -108,11 +108,15 @@ def need_component():
         raise unittest.SkipTest(NO_COMPONENT)
 
 
+# The safeguard would choose by this machine's load, so it is off except in its own tests. All collectives are served.
+SETTINGS = {"coll_cepheus_safeguard_samples": 0, "coll_cepheus_collectives": ",".join(("bcast", *REDUCTIONS))}
+
+
 def mca_arguments(mca):
-    """Arguments of mpirun. The safeguard would choose by this machine's load, so it is off except in its own tests."""
+    """Arguments of mpirun."""
     need_component()
     arguments = []
-    for name, value in {"coll_cepheus_safeguard_samples": 0, **mca}.items():
+    for name, value in {**SETTINGS, **mca}.items():
         arguments += ["--mca", name, str(value)]
     return arguments
 
@@ -185,7 +189,7 @@ class Mpich:
 
     @classmethod
     def arguments(cls, mca):
-        values = {"coll_cepheus_safeguard_samples": 0, **mca}
+        values = {**SETTINGS, **mca}
         return [word for name, value in values.items() for word in ("-genv", cls.parameter(name.removeprefix("coll_cepheus_")), str(value))]
 
     @classmethod
@@ -206,7 +210,7 @@ class Preload(Mpich):
 
     @classmethod
     def arguments(cls, mca):
-        values = {"coll_cepheus_safeguard_samples": 0, **mca}
+        values = {**SETTINGS, **mca}
         return [word for name, value in values.items() for word in ("-x", f"{cls.parameter(name.removeprefix('coll_cepheus_'))}={value}")]
 
     @classmethod

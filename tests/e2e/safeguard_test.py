@@ -4,14 +4,14 @@
 import re
 import unittest
 
-from harness import AT_ONCE, CHECK, PROGRAMS, REDUCTIONS, REQUIRE, VERBOSE, Reporting, over_fabric, star
+from harness import AT_ONCE, CHECK, PROGRAMS, REQUIRE, VERBOSE, Reporting, over_fabric, star
 
 LOSSY = star(4, "loss = 0.05")
 # 1 MiB takes 168 ms on these links, and some milliseconds the other way: a busy machine changes neither much.
 SLOW = star(4, 'rate = "50Mbps"')
 # All blocks, of 32 KiB together, take 52 ms in the network, and a few milliseconds by messages.
 SLOWER = star(4, 'rate = "10Mbps"')
-REDUCED = {**VERBOSE, "coll_cepheus_collectives": ",".join(("bcast", *REDUCTIONS)), "coll_cepheus_reduction_limit": 32768}
+REDUCED = {**VERBOSE, "coll_cepheus_reduction_limit": 32768}
 # Between hosts there is no shared memory.
 LOOPBACK = {"pml": "ob1", "btl": "self,tcp", "btl_tcp_if_include": "lo"}
 COMPARED = {**LOOPBACK, "coll_cepheus_safeguard_samples": 10}
