@@ -10,7 +10,6 @@
 #include "collectives/safeguard.h"
 
 #include "collectives/core/parameters.h"
-#include "collectives/core/reduction_judge.h"
 #include "collectives/core/rules.h"
 #include "collectives/core/tree.h"
 #include "collectives/group/clock.h"
@@ -21,18 +20,21 @@ namespace {
 
 FanIn tree_of(const Team& team) { return {{team.self(), team.size(), Team::kLeader}}; }
 
+std::variant<Judge, ReductionJudge> judge_of(const SizeClass& sizes) {
+  const Judge::Limits limits = parameters().safeguard_limits();
+  if (sizes.waits_for_all()) return ReductionJudge(limits);
+  return Judge(limits);
+}
+
+Comparison comparison_of(const SizeClass& sizes) {
+  if (!sizes.waits_for_all()) return Comparison(Judge::first_plan());
+  return Comparison(ReductionJudge::first_plan(parameters().safeguard_limits()), true);
+}
+
 }  // namespace
 
 Safeguard::Compared::Compared(const SizeClass& sizes)
-    : comparison(sizes.waits_for_all() ? ReductionJudge::first_plan(parameters().safeguard_limits())
-                                       : Judge::first_plan(),
-                 sizes.waits_for_all()) {
-  const Judge::Limits limits = parameters().safeguard_limits();
-  if (sizes.waits_for_all())
-    judge = std::make_unique<ReductionJudge>(limits);
-  else
-    judge = std::make_unique<Judge>(limits);
-}
+    : judge(judge_of(sizes)), comparison(comparison_of(sizes)) {}
 
 Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
   const auto known = classes_.find(sizes);
@@ -174,12 +176,15 @@ Code Safeguard::report(Class& sizes) {
 }
 
 void Safeguard::judge(Class& sizes, const Times& times) {
-  Judge& judge = *sizes.second.judge;
   const Plan before = sizes.second.comparison.plan();
-  plan_ = judge.judge(before, times);
-  if (judge.comparisons() == 0) return;
-  judgement_ = {sizes.first,      plan_.way,           judge.network_ns(),
-                judge.other_ns(), judge.comparisons(), sizes.second.by_messages};
+  std::visit(
+      [&](auto& judge) {
+        plan_ = judge.judge(before, times);
+        if (judge.comparisons() == 0) return;
+        judgement_ = {sizes.first,      plan_.way,           judge.network_ns(),
+                      judge.other_ns(), judge.comparisons(), sizes.second.by_messages};
+      },
+      sizes.second.judge);
   if (plan_.way != before.way) log_change();
 }
 

@@ -1,6 +1,6 @@
 // In mode "try" a size class gives the network up if that is slower than the other way by more than
 // a threshold. The safeguard compares both ways for each size class of a communicator's calls, and
-// chooses the way of the next one (core/comparison.h, core/judge.h).
+// chooses the way of the next one (core/comparison.h; core/judge.h, core/reduction_judge.h).
 //
 //   call                                       the other way
 //   blocking broadcast, barrier or allgather   the saved function
@@ -26,15 +26,16 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "collectives/core/code.h"
 #include "collectives/core/comparison.h"
 #include "collectives/core/judge.h"
+#include "collectives/core/reduction_judge.h"
 #include "collectives/group/messages.h"
 
 namespace cepheus::coll {
@@ -81,9 +82,9 @@ class Safeguard {
   enum class Step : std::uint8_t { kIdle, kGather, kWait };
   struct Compared {
     explicit Compared(const SizeClass& sizes);
+    std::variant<Judge, ReductionJudge> judge;  // the leader's
     Comparison comparison;
-    std::unique_ptr<Judge> judge;  // the leader's
-    bool by_messages = false;      // the last timed call that was to be the network's
+    bool by_messages = false;  // the last timed call that was to be the network's
   };
 
   using Class = std::pair<const SizeClass, Compared>;

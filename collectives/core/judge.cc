@@ -1,46 +1,42 @@
 // judge() maps the finished plan and its times to the next plan. First comparisons double their
 // samples (continue_first). Then come a pause, in plans that report the present way alone (rest),
 // and the next comparison. A void report restarts the first comparisons, or leads to the next
-// pause.
-//
-// Bounds: a pause has at most kMost calls. The plans in it double up to kCheckTime of
-// calls. Equal reports give equal plans: there is no clock and no random number.
+// pause. Equal reports give equal plans: there is no clock and no random number.
 #include "collectives/core/judge.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "wire/situation.h"
 
 namespace cepheus::coll {
 
 bool Judge::takes_longer(double times) const {
-  return static_cast<double>(network_) > times * static_cast<double>(other_);
+  return static_cast<double>(network_ns()) > times * static_cast<double>(other_ns());
 }
 
 bool Judge::speaks_against(Way way) const {
-  return way == Way::kNetwork ? takes_longer(1 + limits_.threshold) : network_ < other_;
+  return way == Way::kNetwork ? takes_longer(1 + limits_.threshold) : network_ns() < other_ns();
 }
 
 Plan Judge::judge(const Plan& plan, const Times& times) {
   const Way way = plan.way;
-  spent_ += plan.samples;
+  pause_.spend(plan.samples);
   const bool lacks_samples = plan.samples > 0 && times.samples == Times::kNone;
   if (times.is_void() || lacks_samples) {
     CEPHEUS_SITUATION("a comparison of two ways is void");
-    if (plan.samples == 0) return rest(way, next_samples());
+    if (plan.samples == 0) return rest(way);
     tried_ = is_first() ? 0 : tried_;
     is_doubted_ = false;
     return pause(way);
   }
-  if (times.own != Times::kNone) time_of(way) = times.own;
+  if (times.own != Times::kNone) times_[way] = times.own;
   // Compares the last report with new samples.
   if (plan.samples == 0) {
-    if (!speaks_against(way)) return rest(way, next_samples());
+    if (!speaks_against(way)) return rest(way);
     CEPHEUS_RARE_SITUATION("the present way alone has become slow");
     return {way, is_first() ? 2u : 0, next_samples()};
   }
-  time_of(other(way)) = times.samples;
+  times_[other(way)] = times.samples;
   ++comparisons_;
   if (is_first()) return continue_first(way, plan.samples - 1);
   if (!speaks_against(way)) {
@@ -66,30 +62,8 @@ Plan Judge::continue_first(Way way, std::uint32_t timed) {
 }
 
 Plan Judge::pause(Way way) {
-  pause_ = static_cast<std::uint32_t>(pause_after(way, next_samples()));
-  check_ = limits_.run;
-  return rest(way, next_samples());
-}
-
-// The calls that keep samples to their share of the calls, and of their time.
-double Judge::pause_after(Way way, std::uint32_t samples) {
-  const double own = static_cast<double>(time_of(way)),
-               sampled = static_cast<double>(time_of(other(way)));
-  const double longer = own > 0 ? std::max(1.0, sampled / own) : 1.0;
-  const double wanted = std::max(samples, std::exchange(spent_, 0)) * longer / limits_.share;
-  return std::clamp<double>(wanted, limits_.run, kMost);
-}
-
-// `samples`: of the next comparison.
-Plan Judge::rest(Way way, std::uint32_t samples) {
-  const std::int64_t own = time_of(way);
-  const bool is_near = own == Times::kNone || pause_ <= check_ + limits_.run;
-  if (is_near) return {way, std::exchange(pause_, 0) + 1, samples};
-  pause_ -= check_;
-  const Plan plan{way, check_, 0};
-  const std::int64_t most = std::clamp<std::int64_t>(kCheckTime.count() / own, limits_.run, kMost);
-  check_ = static_cast<std::uint32_t>(std::min<std::int64_t>(2 * std::int64_t{check_}, most));
-  return plan;
+  pause_.begin(times_, way, next_samples());
+  return rest(way);
 }
 
 }  // namespace cepheus::coll

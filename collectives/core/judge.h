@@ -12,16 +12,15 @@
 // Later comparisons are rare: samples stay below their share of the class's calls, and of their
 // time. One that speaks against the present way is repeated at once, and a second one in a row
 // decides. One is enough if the network is clearly slow. In between the ranks report times of the
-// present way alone, every kCheckTime of calls. If that way has become slow, the ways are compared
-// at once. The first such reports come sooner: after as many calls as a comparison has samples, then
-// after twice as many each time. A short comparison may miss losses.
+// present way alone (pause.h). If that way has become slow, the ways are compared at once. A short
+// comparison may miss losses.
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 
 #include "collectives/core/comparison.h"
+#include "collectives/core/pause.h"
 
 namespace cepheus::coll {
 
@@ -31,8 +30,6 @@ class Judge {
   // They give the network up if it takes this many times as long, divided by the samples so far, but
   // never below the threshold.
   static constexpr double kHopeless = 48;
-  static constexpr std::chrono::nanoseconds kCheckTime = std::chrono::milliseconds(100);
-  static constexpr std::uint32_t kMost = 1'000'000;  // calls until the next comparison
 
   struct Limits {
     double threshold;   // 0.5: by half longer
@@ -40,33 +37,17 @@ class Judge {
     std::uint32_t run;  // timed samples of each comparison after the first ones
   };
 
-  explicit Judge(const Limits& limits) : limits_(limits) {}
-  virtual ~Judge() = default;
-  Judge(const Judge&) = delete;
-  Judge& operator=(const Judge&) = delete;
+  explicit Judge(const Limits& limits) : limits_(limits), pause_(limits.share, limits.run) {}
 
   // For a class without any report.
   static Plan first_plan() { return {Way::kNetwork, 2, 2}; }
   // `plan` is over, and took the slowest rank these times.
-  virtual Plan judge(const Plan& plan, const Times& times);
+  Plan judge(const Plan& plan, const Times& times);
 
   // The last times of each way; Times::kNone: not known.
-  std::int64_t network_ns() const { return network_; }
-  std::int64_t other_ns() const { return other_; }
+  std::int64_t network_ns() const { return times_[Way::kNetwork]; }
+  std::int64_t other_ns() const { return times_[Way::kOther]; }
   std::uint32_t comparisons() const { return comparisons_; }
-
- protected:
-  Plan rest(Way way, std::uint32_t samples);
-  double pause_after(Way way, std::uint32_t samples);
-  std::int64_t& time_of(Way way) { return way == Way::kNetwork ? network_ : other_; }
-
-  const Limits limits_;
-  std::int64_t network_ = Times::kNone, other_ = Times::kNone;
-  std::uint32_t comparisons_ = 0;
-  std::uint32_t spent_ = 0;  // samples since the last pause
-  std::uint32_t pause_ = 0;  // calls until the next comparison
-  std::uint32_t check_ = 0;  // until the ranks report the present way's times
-  bool is_doubted_ = false;  // the last comparison spoke against the present way
 
  private:
   bool is_first() const { return tried_ < std::min(kFirst, limits_.run); }
@@ -77,9 +58,15 @@ class Judge {
   Plan compare(Way way) const { return {way, limits_.run + 1, next_samples()}; }
   Plan continue_first(Way way, std::uint32_t timed);
   Plan pause(Way way);
+  Plan rest(Way way) { return pause_.next(times_, way, next_samples()); }
 
+  const Limits limits_;
+  Pause pause_;
+  WayTimes times_;
+  std::uint32_t comparisons_ = 0;
   // Timed samples of the first comparisons; limits_.run or more: they are over.
   std::uint32_t tried_ = 0;
+  bool is_doubted_ = false;  // the last comparison spoke against the present way
 };
 
 }  // namespace cepheus::coll

@@ -37,7 +37,7 @@ double ReductionJudge::Sums::error(double plans) const {
 
 Plan ReductionJudge::judge(const Plan& plan, const Times& times) {
   const Way way = plan.way;
-  spent_ += plan.samples;
+  pause_.spend(plan.samples);
   const bool lacks_times =
       plan.samples > 0 && (times.own == Times::kNone || times.samples == Times::kNone);
   if (times.is_void() || lacks_times) {
@@ -52,10 +52,10 @@ Plan ReductionJudge::judge(const Plan& plan, const Times& times) {
     return end(way);
   }
   if (times.own != Times::kNone) {
-    time_of(way) = times.own;
+    times_[way] = times.own;
     error_of(way) = times.own_error;
   }
-  if (pause_ > counted_below_ || !takes_longer(way, kErrors)) return rest(way);
+  if (pause_.left() > counted_below_ || !takes_longer(way, kErrors)) return rest(way);
   CEPHEUS_RARE_SITUATION("the present way of reductions alone has become slow");
   is_suspect_ = true;
   return compare(way);
@@ -66,9 +66,9 @@ void ReductionJudge::add(const Plan& plan, const Times& times) {
   samples_.add(times.samples, times.samples_error);
   ++plans_;
   const Way way = plan.way;
-  time_of(way) = static_cast<std::int64_t>(own_.mean(plans_));
+  times_[way] = static_cast<std::int64_t>(own_.mean(plans_));
   error_of(way) = own_.error(plans_);
-  time_of(other(way)) = static_cast<std::int64_t>(samples_.mean(plans_));
+  times_[other(way)] = static_cast<std::int64_t>(samples_.mean(plans_));
   error_of(other(way)) = samples_.error(plans_);
 }
 
@@ -79,7 +79,7 @@ void ReductionJudge::forget() {
 
 // `way`, than the other one: by more than the threshold, and `errors` standard errors.
 bool ReductionJudge::takes_longer(Way way, double errors) const {
-  const auto network = static_cast<double>(network_), others = static_cast<double>(other_);
+  const auto network = static_cast<double>(network_ns()), others = static_cast<double>(other_ns());
   const double allowed = way == Way::kNetwork ? 1 + limits_.threshold : 1;
   const double difference = network - allowed * others;
   const double error = std::sqrt(network_error_ + allowed * allowed * other_error_);
@@ -116,11 +116,9 @@ Plan ReductionJudge::compare(Way way) {
 
 Plan ReductionJudge::pause(Way way) {
   const bool was_suspect = std::exchange(is_suspect_, false);
-  const double before = was_suspect ? pause_ : 0;
-  const double wanted = before + pause_after(way, calls(limits_)) + irregular();
-  pause_ = static_cast<std::uint32_t>(std::min<double>(wanted, kMost));
-  counted_below_ = was_suspect ? pause_ / 2 : pause_;
-  check_ = limits_.run;
+  const std::uint32_t before = was_suspect ? pause_.left() : 0;
+  pause_.begin(times_, way, calls(limits_), before + irregular());
+  counted_below_ = was_suspect ? pause_.left() / 2 : pause_.left();
   return rest(way);
 }
 

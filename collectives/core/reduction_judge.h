@@ -1,5 +1,5 @@
-// The leader's judgement of one size class of reductions. judge.h has the threshold, and the share of
-// samples. Pure.
+// The leader's judgement of one size class of reductions. judge.h has its limits: the threshold, and
+// the share of samples. Pure.
 //
 // In a reduction all ranks wait for the one that comes last. A rank's time is therefore the way's own
 // and, now and then, hundreds of times that, whatever the way is. Each plan's times are those of its
@@ -19,20 +19,30 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "collectives/core/comparison.h"
 #include "collectives/core/judge.h"
+#include "collectives/core/pause.h"
 
 namespace cepheus::coll {
 
-class ReductionJudge final : public Judge {
+class ReductionJudge {
  public:
-  using Judge::Judge;
+  using Limits = Judge::Limits;
+
+  explicit ReductionJudge(const Limits& limits)
+      : limits_(limits), pause_(limits.share, limits.run) {}
 
   // For a class without any report.
   static Plan first_plan(const Limits& limits) {
     return {Way::kNetwork, calls(limits), calls(limits)};
   }
   // `plan` is over, and took the fastest rank these times.
-  Plan judge(const Plan& plan, const Times& times) override;
+  Plan judge(const Plan& plan, const Times& times);
+
+  // The last times of each way; Times::kNone: not known.
+  std::int64_t network_ns() const { return times_[Way::kNetwork]; }
+  std::int64_t other_ns() const { return times_[Way::kOther]; }
+  std::uint32_t comparisons() const { return comparisons_; }
 
  private:
   // Of each way in a plan of a comparison: the timed ones, and the first, which is not timed.
@@ -57,7 +67,7 @@ class ReductionJudge final : public Judge {
   void forget();
   Plan compare(Way way);
   Plan pause(Way way);
-  Plan rest(Way way) { return Judge::rest(way, calls(limits_)); }
+  Plan rest(Way way) { return pause_.next(times_, way, calls(limits_)); }
   std::uint32_t irregular();
   double& error_of(Way way) { return way == Way::kNetwork ? network_error_ : other_error_; }
 
@@ -68,12 +78,18 @@ class ReductionJudge final : public Judge {
     double mean(double plans) const { return means / plans; }
     double error(double plans) const;  // squared
   };
+
+  const Limits limits_;
+  Pause pause_;
+  WayTimes times_;
+  std::uint32_t comparisons_ = 0;
   Sums own_, samples_;
   std::uint32_t plans_ = 0;                     // of this comparison
   double network_error_ = 0, other_error_ = 0;  // squared, of the last times
   std::uint32_t drawn_ = 0;                     // irregular numbers
   std::uint32_t counted_below_ = 0;             // reports count once the pause is no longer
   bool is_suspect_ = false;                     // a report caused this comparison
+  bool is_doubted_ = false;                     // the last one spoke against the present way
 };
 
 }  // namespace cepheus::coll
