@@ -60,6 +60,11 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.has_safeguard = pick(3) == 0 && !plan.requires_multicast;
   plan.copies_little = pick(2) == 0;
   if (pick(3) == 0) plan.portion = 7 + pick(40);
+  plan.fails_between_lanes = plan.fault == Fault::kFailed && of_its_own() % 2 == 0;
+  if (plan.fails_between_lanes) {
+    plan.event.reset();
+    plan.set_up.reset();
+  }
   return plan;
 }
 
@@ -68,6 +73,7 @@ std::string to_text(const JobPlan& plan) {
                      " a host, " + std::to_string(plan.steps) + " calls, fault " + name(plan.fault);
   if (plan.reduces) text += ", reductions";
   if (plan.event) text += " at event " + std::to_string(*plan.event);
+  if (plan.fails_between_lanes) text += " between two lanes";
   if (plan.set_up) text += " after set-up " + std::to_string(*plan.set_up);
   if (plan.more_faults > 0) text += ", " + std::to_string(plan.more_faults) + " more";
   if (plan.has_slow_rank) text += ", a slow rank";

@@ -33,6 +33,9 @@ struct JobPlan {
   Fault fault = Fault::kNone;
   // The event behind which it strikes, or the set-up of a group; else at a random broadcast.
   std::optional<std::size_t> event, set_up;
+  // kFailed: one lane serves all broadcasts before the fault, and the other one those behind it. The
+  // fault strikes a rank between the two, so the others set the new lane up without knowing of it.
+  bool fails_between_lanes = false;
   // The number of further faults, perhaps while the failover from the last one is not over.
   int more_faults = 0;
   bool has_slow_rank = false;    // which looks at its broadcast and its NIC rarely

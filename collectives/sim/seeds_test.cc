@@ -39,7 +39,6 @@ class FailoverRule : public testing::TestWithParam<std::string> {};
 // Where the search begins: some rules need a rare job.
 std::uint64_t seed_near(const std::string& rule) {
   if (rule == "early_messages_kept") return 1400;
-  if (rule == "failed_member_refuses") return 42'400;
   if (rule == "late_answer") return 1050;
   return 1;
 }

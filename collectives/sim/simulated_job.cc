@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostEvents = 400'000;  // in which no call ends
 constexpr std::uint64_t kEventsToAbort = 1000;  // until all processes of an aborted job have ended
 constexpr std::uint64_t kEventsToReconnect = 4000;
 
-// In two size classes.
+// In two size classes. The first two are small broadcasts, which have a lane of their own.
 const std::vector<std::size_t> kFewSizes = {140, 250, 600, 1000};
 // ... of a rank's block.
 constexpr std::size_t kFewBlocks[] = {5, 8, 29, 32};
@@ -57,6 +57,7 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
     for (std::size_t i = 0; i < plan.steps; ++i) program_.push_back(program_[i]);
   }
   fault_step_ = static_cast<std::size_t>(pick(static_cast<int>(plan.steps)));
+  if (plan.fails_between_lanes) change_lanes();
   fabric_.portion = plan.portion;
   if (plan.has_slow_rank) slow_rank_ = pick(plan.ranks);
   slow_link_ = {slow_rank_ >= 0 ? slow_rank_ : pick(plan.ranks), pick(plan.ranks)};
@@ -122,8 +123,31 @@ std::size_t SimulatedJob::slowest() const {
   return least;
 }
 
+// Of a generator of its own, so that other parts of a seed's job stay as they are.
+void SimulatedJob::change_lanes() {
+  std::mt19937_64 random(plan_.seed ^ 0x1A9E);
+  fault_step_ = std::max<std::size_t>(fault_step_, 1);
+  const bool begins_small = random() % 4 == 0;
+  for (std::size_t i = 0; i < program_.size(); ++i) {
+    if (!program_[i].is_broadcast()) continue;
+    const bool is_small = begins_small == (i < fault_step_);
+    program_[i].bytes = kFewSizes[(is_small ? 0 : 2) + random() % 2];
+  }
+}
+
+// Those of ranks that have ended all broadcasts of the first lane, and not begun the next one.
+std::vector<std::uint32_t> SimulatedJob::ends_between_lanes() const {
+  std::vector<std::uint32_t> found = fabric_.ends();
+  std::erase_if(found, [&](std::uint32_t end) {
+    const Rank& rank = *ranks_[static_cast<std::size_t>(fabric_.rank_of(end))];
+    return rank.at != fault_step_ || rank.is_saved || rank.caller.is_calling();
+  });
+  return found;
+}
+
 bool SimulatedJob::is_due(std::uint64_t event) {
   if (inject_at_) return event >= *inject_at_;
+  if (plan_.fails_between_lanes) return !ends_between_lanes().empty();
   if (plan_.set_up) return false;
   return furthest() >= fault_step_ && pick(20) == 0;
 }
@@ -138,7 +162,10 @@ bool SimulatedJob::inject() {
     fabric_.kill(rank.rank);
     return true;
   }
-  const auto ends = fault_ == Fault::kFailed ? fabric_.all_ends() : fabric_.ends();
+  const bool is_between = plan_.fails_between_lanes && !inject_at_;
+  const auto ends = is_between                 ? ends_between_lanes()
+                    : fault_ == Fault::kFailed ? fabric_.all_ends()
+                                               : fabric_.ends();
   if (ends.empty()) return false;
   const std::uint32_t end = one_of(ends);
   switch (fault_) {

@@ -87,6 +87,8 @@ class SimulatedJob {
   bool is_due(std::uint64_t event);
   bool inject();
   void inject_again();
+  void change_lanes();
+  std::vector<std::uint32_t> ends_between_lanes() const;
   void end_rnr_retries();
   void fire_watchdogs();
   bool is_late(std::size_t message);
