@@ -195,7 +195,6 @@ class Datapath final : Transit::Arrivals {
   void charge_refused(const Flight& flight);
   void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
   void note_answer(Host& host, const Flight& flight);
-  void charge_repeat(const Port& port, const wire::Frame& frame);
   void pace(Host& host, wire::Instant now);
   void set_aside(Host& host);
   bool drain(Host& host, wire::Instant now);

@@ -150,12 +150,6 @@ void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
   }
 }
 
-// Of a result that a switch repeats to a host: the host has requested it, or answers late.
-void Datapath::charge_repeat(const Port& port, const wire::Frame& frame) {
-  if (port.end.kind != net::PortKind::kHost) return;
-  hosts_[port.end.host].turn.unanswered().take_repeat(frame);
-}
-
 // A host that has sent too many unanswered frames waits, if others send.
 void Datapath::pace(Host& host, wire::Instant now) {
   const bool others_send = contention_.others_send(host.identity.host_index, now);

@@ -32,6 +32,10 @@ void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant 
   Host& host = hosts_[index];
   if (has_queues_ && wire::PauseFrame::is_one(flight.frame))
     return on_pause(host, flight.frame, now);
+  // The host has requested the repeat, or answers late. One that a queue refused costs nothing.
+  if (flight.origin.worth == fabric::Worth::kRepeat) {
+    host.turn.unanswered().take_repeat(flight.frame);
+  }
   if (!deliver(index, flight, now)) return charge_refused(flight);
   note_answer(host, flight);
   note_unread(index);
@@ -125,7 +129,6 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
     Port& port = ports_[state.first_port + emit.port.value()];
     Origin caused_by = origin_of(state, emit.origin, origin, ingress);
     caused_by.worth = emit.worth;
-    if (emit.worth == fabric::Worth::kRepeat) charge_repeat(port, emit.frame);
     leave_switch(port, emit.frame, caused_by, now, emit.space);
   }
   if (recorder_ != nullptr) recorder_->handled();

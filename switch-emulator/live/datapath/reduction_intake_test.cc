@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <span>
+#include <vector>
 
 #include "switch-emulator/live/datapath/test_datapath.h"
 #include "switch-emulator/live/test_fabric.h"
@@ -26,21 +28,24 @@ class ReductionBudget : public DatapathTest {
   static constexpr std::uint64_t kAllowed = AnsweredFrames::kPerAnswer + UnansweredBudget::kBurst +
                                             UnansweredBudget::kPerSecond / 100 + 256;
 
-  ReductionBudget() {
-    build(net::Topology::star(4));
+  ReductionBudget() { start(net::Topology::star(4)); }
+  void start(const net::Topology& topology) {
+    clients.clear();
+    build(topology);
     for (std::size_t host = 0; host < 4; ++host) clients.push_back(attach(host));
   }
-  void set_up(std::size_t members) {
+  void set_up(std::size_t members, std::uint16_t unit = 256, std::uint16_t window = kWindow) {
     wire::MrpMessage message = message_of(MrpType::kRegister);
     message.header.flags = wire::MrpHeader::kLossEnds;
-    message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 256, kWindow};
+    message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, unit, window};
     for (std::size_t host = 0; host < members; ++host) message.add({address(host), qpn_of(host)});
     send_mrp(clients[0], 0, message);
     message = message_of(MrpType::kActivate);
     message.header.flags = static_cast<std::uint16_t>(members - 1);
     send_mrp(clients[0], 0, message);
   }
-  bool put(std::size_t host, Opcode opcode, std::uint32_t unit, Aeth aeth = {}) {
+  bool put(std::size_t host, Opcode opcode, std::uint32_t unit, Aeth aeth = {},
+           std::size_t bytes = 0) {
     if (clients[host].tx.free_entries() == 0) return false;
     wire::RoceHeaders headers;
     headers.ip.source = address(host);
@@ -48,15 +53,19 @@ class ReductionBudget : public DatapathTest {
     headers.bth.opcode = opcode;
     headers.bth.destination_qp = wire::kVirtualQpn;
     headers.bth.psn = wire::group_start_psn(kGroup, kEpoch) + static_cast<std::int32_t>(unit);
-    headers.imm.value = wire::ReductionImm{0, 0, kEpoch, static_cast<std::uint16_t>(unit)}.value();
+    const auto operation = bytes > 0 ? wire::ReductionOp::kOr : wire::ReductionOp::kNone;
+    headers.imm.value = wire::ReductionImm{static_cast<std::uint8_t>(operation), 0, kEpoch,
+                                           static_cast<std::uint16_t>(unit)}
+                            .value();
     headers.aeth = aeth;
     Frame frame;
-    headers.emit(frame, 0);
-    clients[host].put(frame, 0);
+    headers.emit(frame, bytes);
+    if (bytes > 0) frame.set_external_payload(std::span(payload_).first(bytes), 0);
+    clients[host].put(frame, bytes > 0 ? clients[host].take_slot().value() : 0);
     return true;
   }
-  bool contribute(std::size_t host, std::uint32_t unit) {
-    return put(host, Opcode::kRcSendOnlyImm, unit);
+  bool contribute(std::size_t host, std::uint32_t unit, std::size_t bytes = 0) {
+    return put(host, Opcode::kRcSendOnlyImm, unit, {}, bytes);
   }
   // Hosts 0 to 2 have their turns, and 5 us pass.
   void pass_round() {
@@ -80,6 +89,7 @@ class ReductionBudget : public DatapathTest {
 
  private:
   std::uint32_t rounds_ = 0;
+  std::vector<std::uint8_t> payload_ = std::vector<std::uint8_t>(wire::MrpReduction::kMostUnit);
 };
 
 // Host 0 is always the last to contribute, and causes all results.
@@ -125,6 +135,26 @@ TEST_F(ReductionBudget, RepeatsThatAHostRequestsCost) {
   }
   EXPECT_GT(sum({"reduction_repeated"}), kWindow);
   EXPECT_LE(sum({"reduction_taken", "reduction_sent", "feedback_taken"}), kAllowed);
+}
+
+// The link to the host takes one frame in 33 ms. All that the host sends is paid.
+TEST_F(ReductionBudget, RepeatsThatAFullQueueRefusesCostNothing) {
+  net::Topology topology = net::Topology::star(4);
+  topology.hosts[0].down.rate = wire::BitRate{1'000'000};
+  topology.hosts[0].down.queue_bytes = 5000;
+  start(topology);
+  constexpr std::uint16_t kLarge = wire::MrpReduction::kMostUnit, kUnits = 200;
+  set_up(1, kLarge, wire::MrpReduction::kMostWindow);
+  for (std::uint32_t unit = 0; unit < kUnits; ++unit) {
+    contribute(0, unit, kLarge);
+    pass_round();
+  }
+  for (std::uint32_t unit = 0; unit < kUnits; ++unit) {
+    put(0, Opcode::kRcAcknowledge, unit, Aeth::nak(wire::NakCode::kSequenceError));
+    pass_round();
+  }
+  EXPECT_GT(2 * kUnits + sum({"reduction_repeated"}), AnsweredFrames::kPerAnswer + 100);
+  EXPECT_EQ(counted(0, PortCounter::kHeldBack), 0u);
 }
 
 // An honest partner's contributions do not pay for a flood.
