@@ -157,7 +157,6 @@ class Datapath final : Transit::Arrivals {
     wire::Bytes backlog_limit = 0;  // uplinks: beyond this backlog the host's ring has to wait
     std::unique_ptr<WaitingLine> waiting;  // with marks, priorities and pauses, else null
     std::size_t from = 0;                  // if so: the port at its near end
-    std::size_t own_waiting = 0;           // frames there with space of their own
   };
   struct Host {
     fabric::HostIdentity identity;

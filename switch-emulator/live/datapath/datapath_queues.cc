@@ -104,17 +104,15 @@ void Datapath::enqueue(std::uint32_t number, Waiting& item, wire::Instant now) {
   if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
     return start_transmission(item.flight, now);
   }
-  const bool is_beyond =
-      item.flight.is_own ? line.own_waiting == LinkAdmission::kMostOwn
-                         : !item.flight.is_lossless && !line.waiting->has_space(of, frame.size());
-  if (is_beyond) return link.refuse(frame.size());
+  if (!item.flight.is_lossless && !line.waiting->has_space(of, frame.size())) {
+    return link.refuse(frame.size());
+  }
   LinkAdmission& admission = transit_.admission(number);
   const wire::Bytes limit = link.config().queue_bytes;
   const wire::Bytes free = limit - std::min(line.waiting->bytes(of), limit);
   if (!admission.admit_to_queue(now, item.flight, free) || !admission.keep(item.flight)) return;
   line.waiting->mark(of, frame);
   line.waiting->push(of, item, frame.size());
-  line.own_waiting += item.flight.is_own ? 1 : 0;
   const wire::Bytes before = line.waiting->bytes() + link.queued_bytes(now);
   admission.note_queued(now, item.flight, now + link.config().rate.time_for(before));
   switches_[ports_[line.from].of_switch].flow->add_copy(item.entry);
@@ -126,8 +124,9 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   Waiting next;
   // A frame that did not have to wait may have been sent meanwhile.
   if (transit_.link(number).free_at() <= now && link.waiting->pop(now, next)) {
-    transit_.admission(number).let_go(next.flight.frame);
-    link.own_waiting -= next.flight.is_own ? 1 : 0;
+    LinkAdmission& admission = transit_.admission(number);
+    admission.let_go(next.flight.frame);
+    admission.note_left(next.flight);
     next.flight.is_own = false;  // its space was admitted as it began to wait
     start_transmission(next.flight, now);
     release(next.flight.frame);

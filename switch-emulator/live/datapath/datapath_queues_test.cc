@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "net/shapes.h"
 #include "switch-emulator/live/datapath/datapath.h"
@@ -125,6 +126,17 @@ class Queues : public DatapathTest {
     frame.set_external_payload(bytes_, 0);
     client.put(frame, client.take_slot().value());
     datapath->wake(host);
+  }
+  // h0 sends to h2, which does not read, until the switch before `neighbour` is paused.
+  void fill_until_paused(BareClient& sender, const std::string& neighbour) {
+    const std::vector<std::uint8_t> small =
+        std::exchange(bytes_, std::vector<std::uint8_t>(kPayload));
+    for (std::uint32_t sent = 0; counted(neighbour)["pauses_received"] == 0; ++sent) {
+      ASSERT_LT(sent, 2 * fabric::kFrameRing);
+      sender.put(packet_between(0, 2, sent), *sender.take_slot());
+      poll_for(10us);
+    }
+    bytes_ = small;
   }
   // The units of the results that have come.
   static std::vector<std::uint32_t> take_results(BareClient& client) {
@@ -343,6 +355,40 @@ TEST_F(Queues, KeepSlotsForResultsWhereASlowMemberIsInManyGroups) {
   for (const std::size_t host : {0, 2}) contribute(members[host], host, 0, reduction(kGroups));
   poll_for(1ms);
   EXPECT_EQ(take_results(members[2]), all(1));
+}
+
+// h0 sends to h2, which reads nothing, so the trunk to its switch stands still. These two are in many
+// groups, and their results need no slots. h1 and h3 have a group of their own over that trunk.
+TEST_F(Queues, KeepSpaceForOthersResultsOnATrunkThatStandsStill) {
+  bytes_.resize(8);
+  build(net::leaf_spine(2, 1, 2, faster(true)));
+  std::array members{attach(0), attach(1), attach(2), attach(3)};
+  constexpr std::size_t kGroups = 48;
+  constexpr std::uint16_t kWindow = 256;
+  for (std::size_t g = 0; g < kGroups; ++g) {
+    start_reduction(members[0], 0, 2, kWindow, reduction(g));
+  }
+  start_reduction(members[1], 1, 3, kWindow, reduction(kGroups));
+  fill_until_paused(members[0], "leaf1");
+  for (std::size_t g = 0; g < kGroups; ++g) {
+    for (std::uint32_t unit = 0; unit < kWindow; ++unit) {
+      for (const std::size_t host : {0, 2}) contribute(members[host], host, unit, reduction(g));
+      datapath->poll(now += 1us);
+      take_all(members[0]);
+    }
+  }
+  poll_for(1ms);
+  take_all(members[0]);
+  EXPECT_GT(counted("spine0")["drop_queue_share"], 0u) << "more results than may wait";
+  for (const std::size_t host : {1, 3}) contribute(members[host], host, 0, reduction(kGroups));
+  poll_for(1ms);
+  EXPECT_EQ(take_results(members[1]), all(1));
+  EXPECT_TRUE(take_results(members[3]).empty()) << "the trunk does not stand still";
+  for (const wire::Instant until = now + 5ms; now < until;) {
+    take_all(members[2]);
+    poll_for(50us);
+  }
+  EXPECT_EQ(take_results(members[3]), all(1)) << "it has to be repeated";
 }
 
 // The receiver reads a whole ring between two polls, and frames that waited for it follow.

@@ -2,6 +2,7 @@
 //
 //   account         limit                                        counter of a refused frame
 //   queue           the sender's share of its bytes              drop_queue_share
+//   own frames      the sender's share of kMostOwn there         drop_queue_share
 //   payload slots   the link's share of each area of slots       drop_link_share
 //   delay line      the sender's share of all frames under way   drop_delay_line_full
 //
@@ -9,8 +10,9 @@
 // neighbour was paused in time (net/flow_control.h). The wire itself holds no more than its rate
 // and delay allow.
 //
-// Results of reductions have come in nowhere, and wait on lossless links as well. So the link's
-// share of slots refuses them, and no more than kMostOwn wait before one link.
+// Frames of a switch's own (fabric::Space::kOwn: results of reductions, and their first
+// acknowledgements) have come in nowhere, and wait on lossless links as well. So the link's share of
+// slots refuses them, and so does OwnShare: many are too short for slots.
 #pragma once
 
 #include <algorithm>
@@ -100,11 +102,33 @@ class QueueShare {
   Shares shares_;
 };
 
+// Shares of the frames of a switch's own that wait before one lossless link. The sender is the host
+// that has caused the frame. A group has at most two for each unit of its window, but two hosts may
+// have hundreds of groups.
+class OwnShare {
+ public:
+  static constexpr std::uint16_t kMostOwn = 8192;
+
+  bool has_space(fabric::SenderNo sender) {
+    return shares_[Shares::of(sender)].has_space(kMostOwn - count_);
+  }
+  void add(fabric::SenderNo sender) {
+    ++count_;
+    shares_[Shares::of(sender)].add();
+  }
+  void remove(fabric::SenderNo sender) {
+    --count_;
+    shares_[Shares::of(sender)].remove();
+  }
+
+ private:
+  using Shares = fabric::SenderShares<std::uint16_t>;
+  std::uint32_t count_ = 0;
+  Shares shares_;
+};
+
 class LinkAdmission {
  public:
-  // Frames of the switch's own before one lossless link: of sixteen reductions with 256 units.
-  static constexpr std::size_t kMostOwn = 8192;
-
   // `shares_queue`: senders have shares of the queue before the link. References outlive this.
   LinkAdmission(fabric::PayloadPools& pools, FlightAccount& flights, LinkSideDrops& drops,
                 bool shares_queue)
@@ -116,13 +140,20 @@ class LinkAdmission {
 
   // Whether a frame may wait in the queue, which has `free` bytes left; else it is counted.
   bool admit_to_queue(wire::Instant now, const Flight& flight, wire::Bytes free) {
-    if (flight.is_lossless || queue_->has_space(now, flight.origin.host, free)) return true;
-    ++drops_.queue_share;
-    return false;
+    const fabric::SenderNo sender = flight.origin.host;
+    const bool fits = flight.is_own ? own_.has_space(sender)
+                                    : flight.is_lossless || queue_->has_space(now, sender, free);
+    drops_.queue_share += fits ? 0 : 1;
+    return fits;
   }
   // It waits there `until` then, which is not before those of earlier frames.
   void note_queued(wire::Instant now, const Flight& flight, wire::Instant until) {
+    if (flight.is_own) own_.add(flight.origin.host);
     if (!flight.is_lossless) queue_->add(now, flight.origin.host, flight.frame.size(), until);
+  }
+  // It leaves the queue.
+  void note_left(const Flight& flight) {
+    if (flight.is_own) own_.remove(flight.origin.host);
   }
 
   // A frame stays beside the link, with its own reference to its payload. False, and counted, if
@@ -145,6 +176,7 @@ class LinkAdmission {
   LinkSideDrops& drops_;
   fabric::EgressShare slots_;
   std::unique_ptr<QueueShare> queue_;
+  OwnShare own_;
 };
 
 }  // namespace cepheus::live
