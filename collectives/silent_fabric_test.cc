@@ -19,23 +19,22 @@ using namespace std::chrono_literals;
 
 class SilentFabric : public testing::Test {
  protected:
-  static constexpr int kRanks = 3;
   static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
 
   // One communicator, with all its ranks.
   struct Communicator {
     std::deque<fake::Caller> callers;
-    std::vector<std::vector<std::byte>> memory{kRanks};
+    std::vector<std::vector<std::byte>> memory;
   };
 
-  SilentFabric() {
+  explicit SilentFabric(int ranks_of_each = 3) : ranks(ranks_of_each), mpi(ranks_of_each) {
     fake::use_small_sizes();
     fabric.outcomes = {MCAST_ERR_TIMED_OUT};
   }
   void make(int count) {
     for (int i = 0; i < count; ++i) {
-      communicators.emplace_back();
-      for (int rank = 0; rank < kRanks; ++rank)
+      communicators.emplace_back().memory.resize(static_cast<std::size_t>(ranks));
+      for (int rank = 0; rank < ranks; ++rank)
         communicators.back().callers.emplace_back(mpi.communicator(rank), 1);
     }
   }
@@ -54,20 +53,20 @@ class SilentFabric : public testing::Test {
   }
   // All ranks call it: a broadcast of `bytes`, or a reduction.
   void call(Communicator& on, std::size_t bytes) {
-    for (int rank = 0; rank < kRanks; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank) {
       auto& memory = on.memory[static_cast<std::size_t>(rank)];
       auto& caller = on.callers[static_cast<std::size_t>(rank)];
       if (bytes > 0) {
         memory.assign(bytes, std::byte{1});
         caller.begin(memory, 0, true, false);
       } else {
-        memory = fake::memory_before(kSum, kRanks, rank, 0);
+        memory = fake::memory_before(kSum, ranks, rank, 0);
         caller.begin(kSum, memory, true);
       }
     }
-    int left = kRanks;
+    int left = ranks;
     for (int moments = 0; left > 0 && moments < 1000; ++moments) {
-      for (int rank = 0; rank < kRanks; ++rank) {
+      for (int rank = 0; rank < ranks; ++rank) {
         auto& caller = on.callers[static_cast<std::size_t>(rank)];
         fabric.caller = rank;
         fabric.progress(rank);
@@ -85,7 +84,8 @@ class SilentFabric : public testing::Test {
   }
   std::string reason(const Communicator& on) { return on.callers.front().reason(); }
 
-  fake::Mpi mpi{kRanks};
+  const int ranks;
+  fake::Mpi mpi;
   fake::Fabric fabric;
   std::deque<Communicator> communicators;
 };
@@ -138,6 +138,25 @@ TEST_F(SilentFabric, IsNotTakenForOneWithALateMember) {
   make(10);
   for (Communicator& each : communicators) call(each, 0);
   EXPECT_EQ(fabric.registrations(), 10u);
+}
+
+class SilentFabricOfTwo : public SilentFabric {
+ protected:
+  SilentFabricOfTwo() : SilentFabric(2) {}
+};
+
+// The other member of the first one is late.
+TEST_F(SilentFabricOfTwo, IsNotTakenForOneWithALateMember) {
+  fabric.outcomes = {MCAST_ERR_TIMED_OUT, MCAST_OK};
+  make(2);
+  for (Communicator& each : communicators) call(each, 0);
+  EXPECT_EQ(reason(communicators.back()), "the network");
+}
+
+TEST_F(SilentFabricOfTwo, IsTriedTwiceForAllCommunicators) {
+  make(50);
+  for (Communicator& each : communicators) call(each, 0);
+  EXPECT_EQ(fabric.registrations(), 2u);
 }
 
 }  // namespace

@@ -1,8 +1,14 @@
 // The memory that no switch has answered this process lately. A registration waits for a second or so
 // before it gives such a fabric up, and each communicator has registrations of its own. So the first
 // one waits for all of them: until a time, which doubles with each further one, no other begins. Pure.
+//
+// A switch shows itself by the answers of members behind it. In a group of two there is one such
+// member, which may be late: its program is elsewhere. So a silent group of two counts only behind
+// another silent registration that had ended before it began.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,28 +20,31 @@ class Silence {
  public:
   using Duration = Backoff::Duration;
 
-  // No switch has answered a registration from `began` to `now`. One that began before the end of
-  // another, in another communicator, says nothing new.
-  void note(Duration began, Duration now, std::string reason) {
-    if (is_known() && began < noted_) return;
+  // No member has answered a registration from `began` to `now`, of `members` with the one that leads.
+  // One that began before the end of another, in another communicator, says nothing new.
+  void note(Duration began, Duration now, std::uint32_t members, std::string reason) {
+    const bool follows = seen_ && began >= *seen_;
+    const bool counts = follows || (members > 2 && !is_known());
+    if (counts || !seen_) seen_ = now;
+    if (!counts) return;
     backoff_.ended(now);
-    noted_ = now;
     reason_ = std::move(reason);
   }
   // A switch has answered.
   void end(Duration now) {
     backoff_.began(now);
     reason_.clear();
+    seen_.reset();
   }
   // Registrations shall not begin at `now`, for reason().
-  bool holds(Duration now) const { return is_known() && now < noted_ + backoff_.interval(); }
+  bool holds(Duration now) const { return is_known() && now < *seen_ + backoff_.interval(); }
   const std::string& reason() const { return reason_; }
 
  private:
   bool is_known() const { return !reason_.empty(); }
 
   Backoff backoff_;
-  Duration noted_{0};
+  std::optional<Duration> seen_;  // the end of the last silent one
   std::string reason_;
 };
 

@@ -201,7 +201,7 @@ void TeamLane::remember(mcast_status_t status, const mcast_group_attr_t& attr) c
   if (!is_over) return;
   const bool is_unanswered =
       status == MCAST_ERR_TIMED_OUT && attr.members > 1 && attr.members_missing + 1 == attr.members;
-  transport.end_registration(began_, is_unanswered ? attr.reason : "");
+  transport.end_registration(began_, attr.members, is_unanswered ? attr.reason : "");
 }
 
 void TeamLane::registered(mcast_status_t status) {

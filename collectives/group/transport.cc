@@ -152,11 +152,12 @@ std::string Transport::why_not_register() {
   return "no switch answered, and the next attempt comes later: " + silence_.reason();
 }
 
-void Transport::end_registration(Clock::time_point began, const std::string& why_unanswered) {
+void Transport::end_registration(Clock::time_point began, std::uint32_t members,
+                                 const std::string& why_unanswered) {
   const auto now = Clock::now().time_since_epoch();
   const std::lock_guard<std::mutex> guard(registrations_mutex_);
   if (why_unanswered.empty()) return silence_.end(now);
-  silence_.note(began.time_since_epoch(), now, why_unanswered);
+  silence_.note(began.time_since_epoch(), now, members, why_unanswered);
 }
 
 void Transport::forget_registrations() {

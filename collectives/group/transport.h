@@ -53,8 +53,10 @@ class Transport {
   // Registrations that this process leads, of all its communicators. The reason why none shall begin
   // now, because no switch has answered one lately; empty: begin.
   std::string why_not_register();
-  // One that began at `began` has ended. `why_unanswered`: no switch has answered it; empty: one has.
-  void end_registration(Clock::time_point began, const std::string& why_unanswered);
+  // One of `members` members that began at `began` has ended. `why_unanswered`: no other member has
+  // answered it; empty: one has, or a switch.
+  void end_registration(Clock::time_point began, std::uint32_t members,
+                        const std::string& why_unanswered);
   void forget_registrations();
 
   // Progress of all groups; 0 at once if another thread is at it.
