@@ -23,6 +23,8 @@ class Algorithm {
   virtual const std::string& reason() const = 0;  // for the route
   // Its time is the route's. False: it has taken another one meanwhile, as this rank knows.
   virtual bool is_comparable() const { return true; }
+  // After an error: all ranks have begun the call, as this rank knows, so none waits for this one.
+  virtual bool has_met_all() const { return false; }
 };
 
 // Leaves calls to the saved function.

@@ -54,43 +54,30 @@ void Algorithms::place(const Placement& placement, std::function<void()> called)
       hosts_ ? seats_of(all_, *hosts_, placement) : Seats::flat(all_), session_.get());
 }
 
-Algorithm& Algorithms::begin(const ReductionShape& shape, ReductionData& data,
-                             std::string_view why) {
+// Wherever the ranks may have parted, the reducer with the session serves: a failure at one rank ends
+// the call on all ranks.
+Algorithm& Algorithms::begin(const ReductionShape& shape, ReductionData& data, bool blocking,
+                             const Choice& choice, std::string_view why) {
+  const bool is_other = choice.way == Way::kOther;
+  if (is_other && !choice.confirms && may_be_saved(shape.collective, blocking)) {
+    saved_.begin(why);
+    return saved_;
+  }
   if (reducer_ == nullptr) return begin_other(shape, data, why);
-  reducer_->begin(shape, data, why);
+  reducer_->begin(shape, data, why,
+                  is_other ? Reducer::Across::kMessages : Reducer::Across::kNetwork);
+  if (choice.failure != Code::kDone)
+    reducer_->fail(choice.failure,
+                   "it can't agree with the other ranks on the way: MPI's messages fail");
   return *reducer_;
 }
 
 Algorithm& Algorithms::begin_other(const ReductionShape& shape, ReductionData& data,
                                    std::string_view why) {
-  Reducer& reducer = other_reducer();
-  reducer.begin(shape, data, why);
-  return reducer;
-}
-
-Reducer& Algorithms::other_reducer() {
   if (other_reducer_ == nullptr)
     other_reducer_ = std::make_unique<Reducer>(Seats::flat(all_), nullptr);
+  other_reducer_->begin(shape, data, why);
   return *other_reducer_;
-}
-
-// The reducer with the session: a failure at one rank ends the call on all ranks, as in the network.
-Algorithm& Algorithms::begin_other_way(const ReductionShape& shape, ReductionData& data,
-                                       bool blocking, std::string_view why) {
-  if (may_be_saved(shape.collective, blocking)) {
-    saved_.begin(why);
-    return saved_;
-  }
-  if (reducer_ == nullptr) return begin_other(shape, data, why);
-  reducer_->begin(shape, data, why, Reducer::Across::kMessages);
-  return *reducer_;
-}
-
-Algorithm& Algorithms::begin_failed(const ReductionShape& shape, ReductionData& data, Code rc) {
-  Reducer& reducer = reducer_ != nullptr ? *reducer_ : other_reducer();
-  reducer.begin(shape, data, "");
-  reducer.fail(rc, "it can't agree with the other ranks on the way: MPI's messages fail");
-  return reducer;
 }
 
 Algorithm& Algorithms::begin(Payload& payload, int root, bool blocking, std::string_view why) {
@@ -128,6 +115,8 @@ bool Algorithms::tear_down() {
   const bool is_reduced = session_ == nullptr || session_->tear_down();
   return (multicast_ == nullptr || multicast_->tear_down()) && is_reduced;
 }
+
+bool Algorithms::has_given_up() const { return session_ != nullptr && session_->has_given_up(); }
 
 void Algorithms::detach() {
   if (multicast_ != nullptr) multicast_->detach();

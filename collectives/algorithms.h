@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "collectives/algorithm.h"
+#include "collectives/core/comparison.h"
 #include "collectives/core/placement.h"
 #include "collectives/group/team.h"
 #include "collectives/units/payload.h"
@@ -42,29 +43,25 @@ class Algorithms {
   // ... without multicast, for the reason `why`.
   Algorithm& begin_other(Payload& payload, int root, bool blocking, std::string_view why);
 
-  // ... of a reduction that has its turn. `why`: as of begin().
-  Algorithm& begin(const ReductionShape& shape, ReductionData& data, std::string_view why);
+  // ... of a reduction that has its turn, as the ranks have chosen. The other way is the saved
+  // function if the call may be saved, else messages. `why`: as of begin(), or for the other way.
+  Algorithm& begin(const ReductionShape& shape, ReductionData& data, bool blocking,
+                   const Choice& choice, std::string_view why);
   // ... without the network.
   Algorithm& begin_other(const ReductionShape& shape, ReductionData& data, std::string_view why);
-  // ... without the network, though that may serve others: all ranks have agreed on it, for the reason
-  // `why`. By the saved function if it may be saved, else by messages.
-  Algorithm& begin_other_way(const ReductionShape& shape, ReductionData& data, bool blocking,
-                             std::string_view why);
-  // ... which ends in errors on all ranks: this one can't agree on a way, because of `rc`.
-  Algorithm& begin_failed(const ReductionShape& shape, ReductionData& data, Code rc);
 
   // See Multicast. True: call it soon again.
   bool look_after();
   bool has_groups() const;
   // No call follows. True once no member needs the groups any more, and they are destroyed.
   bool tear_down();
+  // A member's reductions have given up: messages of the communicator may stay under way for ever.
+  bool has_given_up() const;
   void detach();
 
  private:
   Algorithm& begin_team(Multicast* multicast, std::string_view why, Payload& payload, int root,
                         bool blocking);
-  Reducer& other_reducer();
-
   const Team& all_;
   std::unique_ptr<Hosts> hosts_;          // where some ranks share a host
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders

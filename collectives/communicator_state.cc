@@ -184,11 +184,11 @@ Code CommunicatorState::begin(Broadcast& broadcast) {
     broadcast.algorithm = &algorithms_.begin_other(payload, root, blocking, unserved_reason_);
     return Code::kDone;
   }
-  Way way = Way::kNetwork;
-  if (const Code rc = choose_way({Collective::kBcast, payload.bytes(), blocking}, way);
+  Choice choice;
+  if (const Code rc = choose_way({Collective::kBcast, payload.bytes(), blocking}, choice);
       rc != Code::kDone)
     return rc;
-  broadcast.algorithm = way == Way::kOther
+  broadcast.algorithm = choice.way == Way::kOther
                             ? &algorithms_.begin_other(payload, root, blocking, safeguard_.reason())
                             : &algorithms_.begin(payload, root, blocking, placement().reason);
   return Code::kDone;
@@ -201,20 +201,17 @@ Code CommunicatorState::begin(Reduction& reduction) {
     reduction.algorithm = &algorithms_.begin_other(shape, reduction.data, unserved_reason_);
     return Code::kDone;
   }
-  Way way = Way::kNetwork;
-  const Code rc = choose_way({shape.collective, shape.block, blocking}, way);
-  if (rc == Code::kPending) return rc;
-  reduction.algorithm =
-      rc != Code::kDone ? &algorithms_.begin_failed(shape, reduction.data, rc)
-      : way == Way::kOther
-          ? &algorithms_.begin_other_way(shape, reduction.data, blocking, safeguard_.reason())
-          : &algorithms_.begin(shape, reduction.data, placement().reason);
+  Choice choice;
+  const Code rc = choose_way({shape.collective, shape.block, blocking}, choice);
+  if (rc != Code::kDone) return rc;
+  const std::string& why = choice.way == Way::kOther ? safeguard_.reason() : placement().reason;
+  reduction.algorithm = &algorithms_.begin(shape, reduction.data, blocking, choice, why);
   return Code::kDone;
 }
 
-Code CommunicatorState::choose_way(const SizeClass& sizes, Way& way) {
+Code CommunicatorState::choose_way(const SizeClass& sizes, Choice& choice) {
   if (is_unserved()) return Code::kDone;
-  const Code rc = safeguard_.choose(sizes, way);
+  const Code rc = safeguard_.choose(sizes, choice);
   if (const auto judgement = safeguard_.take_judgement()) {
     const std::lock_guard<std::mutex> guard(calls_mutex_);
     calls_.judge(comm(), *judgement);
@@ -226,7 +223,11 @@ Code CommunicatorState::choose_way(const SizeClass& sizes, Way& way) {
 void CommunicatorState::end_turn(const Turn& turn, Code rc) {
   const bool is_right = rc == Code::kDone;
   const Algorithm* const algorithm = turn.algorithm;
-  const bool is_timed = is_right && algorithm != nullptr && algorithm->is_comparable();
+  if (!is_right && (algorithm == nullptr || !algorithm->has_met_all())) {
+    safeguard_.fail();
+    return retire_tags();
+  }
+  const bool is_timed = is_right && algorithm->is_comparable();
   safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
   if (!is_right) return;
   count({turn.collective, turn.blocking}, algorithm->route(), algorithm->reason(), turn.times());
@@ -390,6 +391,7 @@ bool CommunicatorState::close() {
 }
 
 void CommunicatorState::detach() {
+  if (algorithms_.has_given_up()) retire_tags();
   algorithms_.detach();
   safeguard_.forget();
   (void)take_call();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "collectives/algorithms.h"
 #include "collectives/broadcast.h"
@@ -107,8 +108,12 @@ class CommunicatorState {
   Code choose_algorithm(Turn& turn);
   Code begin(Broadcast& broadcast);
   Code begin(Reduction& reduction);
-  Code choose_way(const SizeClass& sizes, Way& way);
+  Code choose_way(const SizeClass& sizes, Choice& choice);
   void end_turn(const Turn& turn, Code rc);
+  // A call has failed on some rank: no receive may follow for messages that are under way.
+  void retire_tags() {
+    if (!std::exchange(has_retired_tags_, true)) host::retire_tags(comm());
+  }
   // Moves incoming ones to started_. False if none is started.
   bool take_incoming();
   bool is_known_unserved();
@@ -145,6 +150,7 @@ class CommunicatorState {
   std::string unserved_reason_;      // of broadcasts from before the last look
   Algorithms algorithms_;
   Safeguard safeguard_;
+  bool has_retired_tags_ = false;
   bool serves_ = false;  // a blocking call has its turn
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   // the call in progress can spare the caller for this time

@@ -56,6 +56,7 @@ class Reducer final : public Algorithm {
   Route route() const override;
   const std::string& reason() const override { return reason_; }
   bool is_comparable() const override { return !is_repaired_; }
+  bool has_met_all() const override { return step_ == Step::kReduce; }
   void detach();  // local: cancels receives on the communicator
 
  private:

@@ -57,25 +57,40 @@ class Entrance : public testing::Test {
     fake::use_small_sizes();
     parameters().ranks_per_host = -1;  // a host is a NIC
     parameters().set_up_after = 0;
-    for (int rank = 0; rank < kRanks; ++rank)
-      states.push_back(std::make_unique<CommunicatorState>(mpi.communicator(rank)));
+    make_states();
     std::string why;
     mcast_status_t status = MCAST_ERR_AGAIN;
     while (status == MCAST_ERR_AGAIN) status = Transport::instance().open(why, true);
     ASSERT_EQ(status, MCAST_OK);
   }
   void TearDown() override {
+    end_states();
+    parameters() = {};
+  }
+  void make_states() {
+    for (int rank = 0; rank < kRanks; ++rank)
+      states.push_back(std::make_unique<CommunicatorState>(mpi.communicator(rank)));
+  }
+  void end_states() {
     for (const auto& each : states) (void)each->close();
     pass();
     for (const auto& each : states) {
       EXPECT_TRUE(each->is_closed());
       each->detach();
     }
-    parameters() = {};
+    states.clear();
   }
   CommunicatorState& state(int rank) { return *states[static_cast<std::size_t>(rank)]; }
-  void start(int rank, Turn& turn) {
+  // What follows is rank `rank`'s.
+  void act_as(int rank) {
     fabric.caller = rank;
+    mpi.refused_tag.reset();
+    if (rank == refused_rank)
+      mpi.refused_tag =
+          Team::all(mpi.communicator(rank), host::Communicator{}.next_tag).tag(Tag::kPlan);
+  }
+  void start(int rank, Turn& turn) {
+    act_as(rank);
     state(rank).start(turn);
   }
   void move() {
@@ -91,7 +106,7 @@ class Entrance : public testing::Test {
     for (int i = 0; i < 300; ++i) {
       move();
       for (int rank = 0; rank < kRanks; ++rank) {
-        fabric.caller = rank;
+        act_as(rank);
         fabric.progress(rank);
         TurnQueue complete;
         state(rank).advance(complete);
@@ -142,6 +157,7 @@ class Entrance : public testing::Test {
         .reductions()[static_cast<std::size_t>(collective)][static_cast<std::size_t>(way)];
   }
 
+  int refused_rank = -1;  // MPI refuses this rank the receives of its plans
   fake::Mpi mpi{kRanks};
   fake::Fabric fabric;
   std::vector<std::unique_ptr<CommunicatorState>> states;
@@ -241,6 +257,32 @@ TEST_F(Entrance, TheSafeguardChoosesTheWayOfStartedOnes) {
   }
   EXPECT_EQ(std::vector(routes.begin(), routes.begin() + 4),
             (std::vector{Route::kNetwork, Route::kNetwork, Route::kMessages, Route::kMessages}));
+}
+
+// Messages of the agreement that has failed stay under way. MPI may give a later communicator the same
+// tags.
+TEST_F(Entrance, AFailedAgreementReachesNoLaterCommunicator) {
+  fake::use_safeguard();
+  const auto reduce = [&](std::size_t call) {
+    std::deque<StartedReduction> all;
+    for (int rank = 0; rank < kRanks; ++rank) start(rank, all.emplace_back(kSum, rank, call));
+    pass();
+    std::vector<Code> outcomes;
+    for (const StartedReduction& each : all)
+      outcomes.push_back(each.is_over ? each.outcome : Code::kPending);
+    return outcomes;
+  };
+  refused_rank = 2;
+  std::vector<Code> outcomes(kRanks, Code::kDone);
+  for (std::size_t call = 0; call < 20 && outcomes[0] == Code::kDone; ++call)
+    outcomes = reduce(call);
+  for (const Code each : outcomes) EXPECT_TRUE(each != Code::kDone && each != Code::kPending);
+  refused_rank = -1;
+  end_states();
+  mpi.make_communicators_anew();
+  make_states();
+  for (std::size_t call = 0; call < 40; ++call)
+    ASSERT_EQ(reduce(call), std::vector<Code>(kRanks, Code::kDone)) << call;
 }
 
 // Open MPI's or MPICH's own function serves the samples, on all ranks alike.

@@ -3,7 +3,8 @@
 // down the same tree. An error of the host's messages ends this call with it. After a broadcast's the
 // next one begins anew. After a reduction's no agreement follows: this rank sends one failure, in the
 // place of the next message, to its parent and to each child. So each neighbour that waits for it,
-// now or in a later agreement, learns of that, and does the same.
+// now or in a later agreement, learns of that, and does the same. A rank with the plan does the same
+// once the reduction behind the agreement has failed.
 //
 // A time counts only if the call took the chosen way; otherwise the whole comparison is void.
 // Size classes are kept for the communicator's life. Each change of a way is logged at level 1.
@@ -42,22 +43,34 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
   return *classes_.emplace(sizes, Compared(sizes)).first;
 }
 
-Code Safeguard::choose(const SizeClass& sizes, Way& way) {
-  way = Way::kNetwork;
+Code Safeguard::choose(const SizeClass& sizes, Choice& choice) {
+  choice = {};
   if (!parameters().is_safeguarded()) return Code::kDone;
   Class& chosen = of(sizes);
   Comparison& comparison = chosen.second.comparison;
+  const bool is_reduction = sizes.waits_for_all();
+  confirms_ = false;
   if (comparison.is_due() && !has_failed_) {
     const Code rc = agree(chosen);
-    const bool keeps_way = has_failed_ && !sizes.waits_for_all();
-    if (rc != Code::kDone && !keeps_way) return rc;
+    if (rc == Code::kPending) return rc;
+    if (is_reduction) choice.failure = rc;
+    if (rc != Code::kDone && !has_failed_) return rc;
+    confirms_ = is_reduction && rc == Code::kDone;
   }
+  if (is_reduction && has_failed_) return Code::kDone;
   const bool has_plan = !comparison.is_due();
   turn_ = has_plan ? comparison.next() : Comparison::Turn{comparison.plan().way, false, false};
+  if (is_confirmed_by_messages(sizes)) turn_.is_timed = false;
   current_ = &chosen;
   if (turn_.is_timed) began_ = Clock::now();
-  way = turn_.way;
+  choice.way = turn_.way;
+  choice.confirms = confirms_;
   return Code::kDone;
+}
+
+// In the place of the saved function.
+bool Safeguard::is_confirmed_by_messages(const SizeClass& sizes) const {
+  return confirms_ && turn_.way == Way::kOther && may_be_saved(sizes.collective, sizes.blocking);
 }
 
 const std::string& Safeguard::reason() const {
@@ -69,8 +82,11 @@ const std::string& Safeguard::reason() const {
                  host::parameter("safeguard_samples") + ")") {}
     std::string faster, sample;
   };
+  static const std::string kConfirms =
+      "all ranks have agreed on the way of calls of these sizes, and now show it";
   static const Reasons kOfBroadcasts("multicast"), kOfOthers("the network"),
       kOfMessages("messages between ranks");
+  if (current_ != nullptr && is_confirmed_by_messages(current_->first)) return kConfirms;
   const bool is_broadcast = current_ == nullptr || current_->first.collective == Collective::kBcast;
   const Reasons& reasons = is_broadcast                   ? kOfBroadcasts
                            : current_->second.by_messages ? kOfMessages
@@ -91,6 +107,13 @@ void Safeguard::end(std::optional<Route> route) {
     comparison.end(turn_, Clock::now() - began_);
   else
     comparison.discard(turn_);
+}
+
+// The plan counts on ranks alone that all others have met behind the agreement.
+void Safeguard::fail() {
+  const bool confirms = current_ != nullptr && confirms_;
+  end(std::nullopt);
+  if (confirms && !has_failed_) send_failure();
 }
 
 // --- Messages between the ranks.

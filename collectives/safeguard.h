@@ -16,9 +16,17 @@
 // continues once it has the plan. So all ranks follow it from the same call on, blocking or not. No
 // other call costs a message.
 //
-// MPI's messages may fail at one rank, if the program has asked for errors. From then on no ranks
-// agree any more: that rank tells its neighbours in the tree, and they tell theirs. All classes keep
-// their ways.
+// MPI's messages may fail at one rank, if the program has asked for errors. That rank sends one failure
+// to each of its neighbours in the tree, in the place of its next message, and they do the same. From
+// then on no ranks agree any more:
+//
+//   broadcasts   each class keeps its way
+//   reductions   the one behind the agreement ends in errors on all ranks (Choice::confirms): the rank
+//                that has failed ends it, and no rank can complete it alone. So all ranks know of the
+//                failure, though only some have the plan. No later one goes to the saved function
+//
+// Failures may stay under way for ever, so the communicator's tags are not used again
+// (host::retire_tags).
 //
 // All calls are under the communicator's guard and never block.
 #pragma once
@@ -46,12 +54,14 @@ class Safeguard {
   explicit Safeguard(const Team& team) : team_(team) {}
 
   // The way of the next call, which is of `sizes`, in the order of their turns. Code::kPending: call
-  // again. An error of a reduction: other ranks may have another plan, and must not wait for this one.
-  Code choose(const SizeClass& sizes, Way& way);
+  // again. An error is a broadcast's; a reduction's is in the choice.
+  Code choose(const SizeClass& sizes, Choice& choice);
   // The reason why the last chosen call takes Way::kOther.
   const std::string& reason() const;
-  // That call has ended by `route`; without a route: in an error. Ignored without a choice before.
+  // That call has ended by `route`; without a route: it has no time. Ignored without a choice before.
   void end(std::optional<Route> route);
+  // ... in an error, and perhaps not all ranks have begun it.
+  void fail();
 
   // No call follows: cancels the receives that are posted on the communicator.
   void forget() {
@@ -90,6 +100,7 @@ class Safeguard {
   using Class = std::pair<const SizeClass, Compared>;
 
   Class& of(const SizeClass& sizes);
+  bool is_confirmed_by_messages(const SizeClass& sizes) const;
   Code agree(Class& sizes);
   Code listen();
   Code report(Class& sizes);
@@ -103,6 +114,7 @@ class Safeguard {
   std::map<SizeClass, Compared> classes_;
   Class* current_ = nullptr;  // of the call chosen last, until its end
   Comparison::Turn turn_{};
+  bool confirms_ = false;  // that call: see Choice
   std::chrono::steady_clock::time_point began_;
 
   Step step_ = Step::kIdle;

@@ -6,13 +6,13 @@
 #include <string>
 
 #include "collectives/core/parameters.h"
+#include "collectives/fakes/fake_clock.h"
 #include "collectives/fakes/fake_job.h"
 
 namespace cepheus::coll {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::AllOf;
 using testing::Each;
 using testing::Ne;
 using testing::StartsWith;
@@ -51,16 +51,17 @@ class SafeguardStory : public testing::Test {
       ASSERT_TRUE(job.all_have_results());
     }
   }
-  // Until the safeguard has given up a network that takes many times as long: samples are fewer calls
-  // in a row. A plan has at most 18 calls, and two plans are a comparison.
+  // Until the safeguard has given up a network that takes many times as long. A plan has at most 18 calls, and two plans are a comparison.
   void reduce_slowly(fake::Job& job, const ReductionShape& shape, bool blocking = true) {
     reduce(job, 1, shape, milliseconds(0), blocking);
+    constexpr int kElsewhere =
+        7;  // 5 samples, a call behind an agreement, and one of the next plan
     int elsewhere = 0;
-    for (int calls = 0; calls < 4 * 18 && elsewhere < 6; ++calls) {
+    for (int calls = 0; calls < 4 * 18 && elsewhere < kElsewhere; ++calls) {
       reduce(job, 1, shape, milliseconds(50), blocking);
       elsewhere = is_in_network(job) ? 0 : elsewhere + 1;
     }
-    EXPECT_EQ(elsewhere, 6);
+    EXPECT_EQ(elsewhere, kElsewhere);
   }
   static bool is_in_network(const fake::Job& job) {
     return job.route(0) == Route::kNetwork || job.route(0) == Route::kHosts;
@@ -294,40 +295,104 @@ TEST_F(SafeguardStory, ARankWithoutItsDataEndsASampleInErrorsOnAllRanks) {
   }
 }
 
+// Else all ranks would wait in the saved function for one that has failed to agree.
+TEST_F(SafeguardStory, ACallBehindAnAgreementIsOurOwn) {
+  for (const ReductionShape& shape : {kBarrier, kGather}) {
+    fake::Job job(kRanks);
+    reduce_slowly(job, shape);
+    int confirmed = 0;
+    for (int calls = 0; calls < 200; ++calls) {
+      reduce(job, 1, shape, milliseconds(0));
+      if (!job.reason(0).starts_with("all ranks have agreed")) continue;
+      ++confirmed;
+      expect_route(job, Route::kMessages);
+    }
+    EXPECT_GT(confirmed, 0);
+    EXPECT_TRUE(job.close());
+  }
+}
+
 // MPI refuses one rank a receive of the ranks' agreement. The program has asked for errors.
-TEST_F(SafeguardStory, ARankThatCannotAgreeEndsReductionsInErrorsOnAllRanks) {
+class RefusedAgreement : public SafeguardStory {
+ protected:
   struct Case {
     int ranks, per_host, failing;
     Tag refused;
+    std::string text() const {
+      return std::to_string(failing) + " of " + std::to_string(ranks) + ", " +
+             std::to_string(per_host) + " a host";
+    }
   };
+  // Reductions until one needs an agreement.
+  static void reduce_refused(fake::Job& job, const Case& at, const ReductionShape& shape,
+                             bool blocking) {
+    for (int calls = 0; calls < 200 && job.result(0) == Code::kDone; ++calls) {
+      job.reduce_all(shape, blocking);
+      for (int moments = 0; moments < 100; ++moments) {
+        job.move();
+        for (int rank = 0; rank < at.ranks; ++rank) {
+          job.mpi.refused_tag.reset();
+          if (rank == at.failing) job.mpi.refused_tag = job.team(rank).tag(at.refused);
+          job.look(rank);
+        }
+        fake::now() += milliseconds(1);
+      }
+      job.mpi.refused_tag.reset();
+      ASSERT_THAT(job.results(), Each(Ne(Code::kPending))) << calls;
+    }
+    ASSERT_THAT(job.results(), Each(Ne(Code::kDone)));
+  }
+  // ... of all kinds. Broadcasts go on.
+  void expect_errors(fake::Job& job, int ranks) {
+    for (int calls = 0; calls < 4; ++calls) {
+      for (const ReductionShape& shape : {kBarrier, kGather, kSum}) {
+        job.reduce_all(shape, calls % 2 == 0);
+        ASSERT_TRUE(job.run(std::chrono::seconds(1))) << name(shape.collective) << " " << calls;
+        EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << name(shape.collective);
+      }
+    }
+    broadcast(job, 6, 200, milliseconds(0));  // with an agreement, if there are any
+    ASSERT_TRUE(job.close());
+    EXPECT_EQ(job.mpi.receives(), 0u);
+    for (int tag = 0; tag < static_cast<int>(Tag::kCount); ++tag)
+      EXPECT_EQ(job.mpi.under_way(job.team(0).tag(static_cast<Tag>(tag))), 0u) << tag;
+    for (int rank = 0; rank < ranks; ++rank)
+      EXPECT_TRUE(job.mpi.communicator(rank).has_retired_tags) << rank;
+  }
+};
+
+TEST_F(RefusedAgreement, EndsReductionsInErrorsOnAllRanks) {
   for (const Case& each :
        {Case{4, 1, 0, Tag::kTimes}, Case{4, 1, 2, Tag::kPlan}, Case{4, 2, 1, Tag::kPlan},
         Case{4, 2, 2, Tag::kPlan}, Case{40, 1, 1, Tag::kTimes}, Case{40, 1, 1, Tag::kPlan},
         Case{40, 2, 39, Tag::kPlan}}) {
-    SCOPED_TRACE(std::to_string(each.failing) + " of " + std::to_string(each.ranks) + ", " +
-                 std::to_string(each.per_host) + " a host");
-    fake::Job job(each.ranks, each.per_host);
-    if (each.ranks > kRanks) job.fabric.outcomes = {MCAST_ERR_INVALID};  // the fake of it is slow
-    reduce(job, 10, kSum, milliseconds(0));
-    job.reduce_all(kSum);
-    for (int moments = 0; moments < 100; ++moments) {
-      job.move();
-      for (int rank = 0; rank < each.ranks; ++rank) {
-        job.mpi.refused_tag.reset();
-        if (rank == each.failing) job.mpi.refused_tag = job.team(rank).tag(each.refused);
-        job.look(rank);
+    for (const ReductionShape& shape : {kBarrier, kGather, kSum}) {
+      for (const bool blocking : {true, false}) {
+        SCOPED_TRACE(each.text() + ", " + to_text({shape.collective, shape.block, blocking}));
+        fake::Job job(each.ranks, each.per_host);
+        const bool is_large = each.ranks > kRanks;
+        if (is_large && (!blocking || shape.collective == Collective::kAllgather)) continue;
+        if (is_large) job.fabric.outcomes = {MCAST_ERR_INVALID};  // the fake of it is slow
+        reduce_refused(job, each, shape, blocking);
+        expect_errors(job, each.ranks);
       }
     }
-    job.mpi.refused_tag.reset();
-    EXPECT_THAT(job.results(), Each(AllOf(Ne(Code::kDone), Ne(Code::kPending))));
-    for (int calls = 0; calls < 20; ++calls) {
-      job.reduce_all(kSum);
-      ASSERT_TRUE(job.run(std::chrono::seconds(1))) << calls;
-      EXPECT_THAT(job.results(), Each(Ne(Code::kDone)));
+  }
+}
+
+// The class is at MPI's function, or at messages where that may not serve it.
+TEST_F(RefusedAgreement, EndsReductionsOutsideTheNetworkInErrorsOnAllRanks) {
+  for (const Case& each : {Case{4, 1, 0, Tag::kTimes}, Case{4, 1, 2, Tag::kPlan},
+                           Case{4, 2, 1, Tag::kPlan}, Case{4, 2, 2, Tag::kPlan}}) {
+    for (const ReductionShape& shape : {kBarrier, kGather, kSum}) {
+      for (const bool blocking : {true, false}) {
+        SCOPED_TRACE(each.text() + ", " + to_text({shape.collective, shape.block, blocking}));
+        fake::Job job(each.ranks, each.per_host);
+        reduce_slowly(job, shape, blocking);
+        reduce_refused(job, each, shape, blocking);
+        expect_errors(job, each.ranks);
+      }
     }
-    broadcast(job, 20, 200, milliseconds(0));
-    ASSERT_TRUE(job.close());
-    EXPECT_EQ(job.mpi.receives(), 0u);
   }
 }
 

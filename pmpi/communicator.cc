@@ -195,7 +195,7 @@ Comm message_communicator() { return messages; }
 void give_back(Communicator& communicator) {
   if (communicator.owners.fetch_sub(1) > 1) return;
   communicator.state.reset();  // which may still cancel messages
-  if (communicator.addresses.is_known())
+  if (communicator.addresses.is_known() && !communicator.has_retired_tags)
     tag_blocks().give_back(communicator.addresses.block(communicator.rank));
   delete &communicator;
 }

@@ -28,6 +28,7 @@ struct cepheus::coll::host::Communicator {
   std::vector<int> world_ranks;        // of its ranks
   cepheus::pmpi::Addresses addresses;  // see exchange_tags()
   const char* why_no_addresses = "";   // they were exchanged in vain
+  std::atomic<bool> has_retired_tags{false};
   std::atomic<int> owners{1};
   std::optional<cepheus::coll::CommunicatorState> state;  // empty: MPI serves all its broadcasts
 };

@@ -115,6 +115,9 @@ PlaceInJob place_in_job(const Communicator& comm, int rank) {
 static_assert(static_cast<int>(Tag::kCount) <= kTagsOfBlock, "a block has a tag for each purpose");
 int reserve_tags(Communicator&, int count) { return count - 1; }
 
+// Those at which this rank receives.
+void retire_tags(Communicator& comm) { comm.has_retired_tags = true; }
+
 void retain(Communicator& comm) { comm.owners.fetch_add(1); }
 void release(Communicator& comm) { give_back(comm); }
 

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <string>
 
+#include "collectives/core/code.h"
 #include "collectives/core/collective.h"
 
 namespace cepheus::coll {
@@ -32,6 +33,16 @@ namespace cepheus::coll {
 // kNetwork: a broadcast by multicast, another collective in the switches.
 enum class Way : std::uint8_t { kNetwork, kOther };
 constexpr Way other(Way way) { return way == Way::kNetwork ? Way::kOther : Way::kNetwork; }
+
+// For one call.
+struct Choice {
+  Way way = Way::kNetwork;
+  // A reduction right behind an agreement. It shows whether all ranks have agreed: a rank that has not
+  // ends it in errors on all ranks. So it never goes to the saved function, in which the others would
+  // wait for that rank.
+  bool confirms = false;
+  Code failure = Code::kDone;  // of a reduction's agreement, at this rank
+};
 
 // Calls of one collective. Sizes above half of the class's largest, which is a power of two; barriers
 // have none. Calls that the program does not wait for have classes of their own.

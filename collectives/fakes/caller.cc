@@ -145,27 +145,20 @@ SizeClass Caller::sizes() const {
 }
 
 Code Caller::choose_algorithm() {
-  Way way = Way::kNetwork;
-  const Code rc = safeguard_.choose(sizes(), way);
+  Choice choice;
+  const Code rc = safeguard_.choose(sizes(), choice);
   if (const auto judgement = safeguard_.take_judgement()) {
     const Counting uncounted(false);
     ++comparisons_;
     Way& known = ways_.emplace(judgement->sizes, Way::kNetwork).first->second;
     if (std::exchange(known, judgement->way) != judgement->way) ++changes_;
   }
-  if (rc == Code::kPending || (rc != Code::kDone && !reduction_)) return rc;
-  if (rc != Code::kDone) {
-    algorithm_ = &algorithms_.begin_failed(*reduction_, data_, rc);
-    return Code::kDone;
-  }
-  const std::string_view why = way == Way::kOther ? safeguard_.reason() : std::string_view();
-  if (reduction_)
-    algorithm_ = way == Way::kNetwork
-                     ? &algorithms_.begin(*reduction_, data_, why)
-                     : &algorithms_.begin_other_way(*reduction_, data_, blocking_, why);
-  else
-    algorithm_ = way == Way::kNetwork ? &algorithms_.begin(*payload_, root_, blocking_, why)
-                                      : &algorithms_.begin_other(*payload_, root_, blocking_, why);
+  if (rc != Code::kDone) return rc;
+  const bool is_network = choice.way == Way::kNetwork;
+  const std::string_view why = is_network ? std::string_view() : safeguard_.reason();
+  algorithm_ = reduction_   ? &algorithms_.begin(*reduction_, data_, blocking_, choice, why)
+               : is_network ? &algorithms_.begin(*payload_, root_, blocking_, why)
+                            : &algorithms_.begin_other(*payload_, root_, blocking_, why);
   return rc;
 }
 
@@ -183,7 +176,12 @@ Code Caller::progress() {
 void Caller::finish(Code rc) {
   const bool is_right = rc == Code::kDone || rc == Code::kNotServed;
   const bool is_timed = is_right && algorithm_ != nullptr && algorithm_->is_comparable();
-  safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);
+  if (is_right || (algorithm_ != nullptr && algorithm_->has_met_all())) {
+    safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);
+  } else {
+    safeguard_.fail();
+    host::retire_tags(team_.comm());
+  }
   payload_.reset();
   reduction_.reset();
 }
@@ -195,6 +193,7 @@ void Caller::look_after() {
 
 bool Caller::close() {
   if (!algorithms_.tear_down()) return false;
+  if (algorithms_.has_given_up()) host::retire_tags(team_.comm());
   algorithms_.detach();
   return true;
 }

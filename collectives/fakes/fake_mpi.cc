@@ -114,11 +114,22 @@ void Mpi::deliver(std::size_t index) {
 }
 
 std::size_t Mpi::under_way(int tag) const {
-  const auto sent =
-      std::ranges::count_if(messages_, [&](const Request* each) { return each->tag == tag; });
-  const auto arrived =
-      std::ranges::count_if(unexpected_, [&](const Arrived& each) { return each.tag == tag; });
+  const auto is_left = [&](int to, int its_tag) {
+    return its_tag == tag && !ranks_[static_cast<std::size_t>(to)].has_retired_tags;
+  };
+  const auto sent = std::ranges::count_if(
+      messages_, [&](const Request* each) { return is_left(each->peer, each->tag); });
+  const auto arrived = std::ranges::count_if(
+      unexpected_, [&](const Arrived& each) { return is_left(each.to, each.tag); });
   return static_cast<std::size_t>(sent + arrived);
+}
+
+void Mpi::make_communicators_anew() {
+  const bool has_retired = std::ranges::any_of(ranks_, &host::Communicator::has_retired_tags);
+  for (host::Communicator& each : ranks_) {
+    if (!has_retired) each.next_tag = host::Communicator{}.next_tag;
+    each.has_retired_tags = false;
+  }
 }
 
 bool Mpi::uses(const std::vector<std::byte>& memory) const {
@@ -160,6 +171,7 @@ int reserve_tags(Communicator& comm, int count) {
   comm.next_tag -= count;
   return first;
 }
+void retire_tags(Communicator& comm) { comm.has_retired_tags = true; }
 void retain(Communicator&) {}
 void release(Communicator&) {}
 void abort_job(const Communicator& comm, const std::string& reason) {
@@ -174,7 +186,7 @@ Code send(Communicator& comm, const void* data, std::size_t size, int to, int ta
   return Code::kDone;
 }
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
-  if (tag == running_mpi->refused_tag) return Code::kNoMemory;
+  if (running_mpi->refuses(tag)) return Code::kNoMemory;
   const fake::Counting uncounted(false);
   out = new Request{false, false, false, comm.rank, from, tag, data, size};
   out->communicator = comm.object;

@@ -22,6 +22,7 @@ struct Communicator {
   int rank = 0;
   int size = 0;
   int next_tag = -1000;
+  bool has_retired_tags = false;
   bool outlives_finalize = false;
   // As in Open MPI, requests hold it until they are freed and complete.
   std::shared_ptr<void> object = std::make_shared<char>();
@@ -76,8 +77,11 @@ class Mpi {
   }
   // Delivers one message, also without a posted receive. Only now the sender's memory is read.
   void deliver(std::size_t index);
-  // Messages there that no rank has received.
+  // Messages there that no rank has received, of receivers that have not retired the tag.
   std::size_t under_way(int tag) const;
+  // The program has freed the communicators of all ranks, and makes others: with the same tags, unless
+  // a rank has retired those.
+  void make_communicators_anew();
   // A message under way may read or write some of these bytes.
   bool uses(const std::vector<std::byte>& memory) const;
   // The rank's process has died: it receives nothing more. Its sent messages still arrive.
@@ -93,6 +97,7 @@ class Mpi {
   // Runs when a blocking call waits.
   std::function<void()> waits;
   std::optional<int> refused_tag;  // receives of this tag
+  std::size_t refused() const { return refused_; }
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
 
@@ -100,6 +105,11 @@ class Mpi {
   void send(Request* request);
   void receive(Request* request);
   void cancel(Request& request);
+  bool refuses(int tag) {
+    const bool is_refused = tag == refused_tag;
+    refused_ += is_refused ? 1 : 0;
+    return is_refused;
+  }
   static void wait();
 
  private:
@@ -118,6 +128,7 @@ class Mpi {
   std::deque<Request*> receives_;
   std::deque<Arrived> unexpected_;
   std::set<int> dead_;
+  std::size_t refused_ = 0;  // receives
 };
 
 }  // namespace cepheus::coll::fake

@@ -39,6 +39,7 @@ JobOutcome& JobOutcome::operator+=(const JobOutcome& other) {
   changes += other.changes;
   returns += other.returns;
   aborts += other.aborts;
+  refused += other.refused;
   return *this;
 }
 
@@ -80,7 +81,7 @@ void SimulatedJob::check_end_of_reduction(const Rank& rank, Code rc) {
   if (fabric_.uses(rank.memory) || mpi_.uses(rank.memory))
     fail("memory: " + where + " has ended, but its memory is in use");
   if (rc != Code::kDone) {
-    if (!has_died() && aborts_.empty())
+    if (!has_died() && aborts_.empty() && mpi_.refused() == 0)
       fail("error: " + where + " ends in error " + std::to_string(static_cast<int>(rc)));
     return;
   }
@@ -194,6 +195,7 @@ void SimulatedJob::count_ways() {
   if (!plan_.has_safeguard)
     outcome_.returns = how.find('m', how.find_first_of("st")) != std::string::npos ? 1 : 0;
   outcome_.aborts = aborts_.empty() ? 0 : 1;
+  outcome_.refused = mpi_.refused() > 0 ? 1 : 0;
   outcome_.repaired =
       counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)] - repaired_before_;
 }

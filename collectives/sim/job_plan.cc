@@ -31,6 +31,7 @@ JobPlan make_plan(std::uint64_t seed) {
   std::mt19937_64 of_its_own(~seed);
   plan.nic = &makes[of_its_own() % makes.size()];
   plan.reduces = of_its_own() % 2 == 0;
+  plan.refuses_agreement = of_its_own() % 4 == 0 && plan.reduces;
   plan.fault = static_cast<Fault>(pick(static_cast<std::size_t>(Fault::kCount)));
   if (pick(3) == 0) {
     plan.ranks_per_host = 2;
@@ -58,6 +59,7 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.returns_errors = pick(2) == 0;
   plan.has_slow_set_up = pick(4) == 0;
   plan.has_safeguard = pick(3) == 0 && !plan.requires_multicast;
+  plan.refuses_agreement = plan.refuses_agreement && plan.has_safeguard;
   plan.copies_little = pick(2) == 0;
   if (pick(3) == 0) plan.portion = 7 + pick(40);
   plan.fails_between_lanes = plan.fault == Fault::kFailed && of_its_own() % 2 == 0;
@@ -83,6 +85,7 @@ std::string to_text(const JobPlan& plan) {
   if (plan.copies_little) text += ", few copies";
   if (plan.portion > 0) text += ", messages of " + std::to_string(plan.portion) + " bytes";
   if (plan.has_safeguard) text += ", a safeguard";
+  if (plan.refuses_agreement) text += " that one rank can't agree with";
   text += ", NICs of the make " + std::string(plan.nic->name);
   if (plan.requires_multicast) text += ", mode require";
   return text;

@@ -45,6 +45,8 @@ struct JobPlan {
   bool copies_little = false;    // messages leave from the program's memory
   bool requires_multicast = false;
   bool has_safeguard = false;  // which compares the ways often; broadcasts have few sizes
+  // From some call on MPI refuses one rank the receives of the safeguard's messages about reductions.
+  bool refuses_agreement = false;
   // Bytes of the messages that the groups' ways take; 0: any number. A member posts all of a unit's
   // pieces at once: the simulated watchdog knows of no members that are late, but alive.
   std::size_t portion = 0;

@@ -65,6 +65,12 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
   if (fault_ == Fault::kRefused)
     fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_ERR_TIMED_OUT, MCAST_OK, MCAST_ERR_REJECTED,
                         MCAST_OK};
+  if (plan.refuses_agreement) {
+    std::mt19937_64 random(plan.seed ^ 0xA6EE);
+    refused_rank_ = static_cast<int>(random() % static_cast<unsigned>(plan.ranks));
+    refused_from_ = random() % plan.steps;
+    if (refused_rank_ > 0) refused_ = Tag::kPlan;  // it is rank 0's child
+  }
   for (int rank = 0; rank < plan.ranks; ++rank)
     ranks_.push_back(std::make_unique<Rank>(rank, mpi_, plan.ranks_per_host));
   lost_before_ = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)];
@@ -278,6 +284,7 @@ bool SimulatedJob::step(Rank& rank) {
   if (rank.is_closed || rank.is_dead) return false;
   if (rank.rank == slow_rank_ && pick(30) != 0) return false;
   fabric_.caller = rank.rank;
+  refuse_agreement(rank);
   if (rank.at == program_.size()) return close(rank);
   if (rank.is_saved) return serve_saved(rank);
   if (!rank.caller.is_calling()) {
@@ -299,6 +306,12 @@ bool SimulatedJob::step(Rank& rank) {
   rank.is_saved = rc == Code::kNotServed;
   if (!rank.is_saved) end(rank, rc);
   return true;
+}
+
+void SimulatedJob::refuse_agreement(const Rank& rank) {
+  mpi_.refused_tag.reset();
+  if (rank.rank != refused_rank_ || rank.at < refused_from_ || rank.at >= program_.size()) return;
+  if (!program_[rank.at].is_broadcast()) mpi_.refused_tag = rank.caller.team().tag(refused_);
 }
 
 void SimulatedJob::begin(Rank& rank) {
@@ -372,11 +385,12 @@ bool SimulatedJob::serve_saved(Rank& rank) {
 void SimulatedJob::end(Rank& rank, Code rc) {
   const Route route = rank.is_saved ? Route::kSaved : rank.caller.route();
   const bool is_reduced = !program_[rank.at].is_broadcast();
-  rank.how += route == Route::kSaved      ? 's'
-              : route == Route::kTree     ? 't'
-              : route == Route::kMessages ? 'x'
-              : is_reduced                ? 'n'
-                                          : 'm';
+  rank.how += is_reduced && rc != Code::kDone ? 'e'
+              : route == Route::kSaved        ? 's'
+              : route == Route::kTree         ? 't'
+              : route == Route::kMessages     ? 'x'
+              : is_reduced                    ? 'n'
+                                              : 'm';
   check_end_of_call(rank, rc);
   // The program uses its memory for something else.
   std::fill(rank.memory.begin(), rank.memory.end(), std::byte{0xDD});

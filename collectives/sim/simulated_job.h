@@ -3,8 +3,9 @@
 //
 //   data       a rank with success has every byte, of each broadcast in its order, and each result
 //   begun      a reduction ends without an error only once all ranks have begun it
-//   error      an error has a cause: the fabric lost that unit, or a process died
-//   path       all ranks take the same path in each call
+//   error      an error has a cause: the fabric lost that unit, a process died, or MPI refused a
+//              receive of the ranks' agreement on reductions
+//   path       all ranks take the same path in each call. A reduction ends in an error on all or none
 //   bits       the saved function reduces nothing, because it may do so in another order. A
 //              death excuses nothing here, nor in the rules above but "error" and "path"
 //   liveness   every call ends
@@ -41,6 +42,7 @@ struct JobOutcome {
   std::uint64_t comparisons = 0, changes = 0;  // of the safeguard; of the way that it has chosen
   std::uint64_t returns = 0;                   // jobs in which multicast served again
   std::uint64_t aborts = 0;                    // jobs that a rank ended
+  std::uint64_t refused = 0;                   // jobs in which MPI refused a rank its agreement
 
   JobOutcome& operator+=(const JobOutcome& other);
 };
@@ -73,7 +75,8 @@ class SimulatedJob {
     bool is_dead = false;
     bool is_closed = false;
     std::vector<std::byte> memory;
-    std::string how;  // by call: m multicast, t tree, s saved function, n network, x messages
+    std::string
+        how;  // by call: m multicast, t tree, s saved function, n network, x messages, e error
     std::size_t errors = 0;
   };
 
@@ -96,6 +99,7 @@ class SimulatedJob {
   // A rank's program.
   bool step_or_abort(Rank& rank);
   bool step(Rank& rank);
+  void refuse_agreement(const Rank& rank);
   void begin(Rank& rank);
   void fill(Rank& rank) const;
   void add_reductions();
@@ -132,6 +136,9 @@ class SimulatedJob {
   std::size_t idle_ = 0;                // events without effect
   std::vector<std::uint32_t> stalled_;  // ends with sends that waited when watchdogs fired last
   int slow_rank_ = -1;
+  int refused_rank_ = -1;
+  std::size_t refused_from_ = 0;  // call
+  Tag refused_ = Tag::kTimes;
   std::pair<int, int> slow_link_;
   std::size_t set_ups_ = 0;      // groups that were registered, or refused
   bool is_new_group_ = false;    // since the last event
