@@ -16,6 +16,8 @@ class Backoff {
   static constexpr Duration kLongest = std::chrono::seconds(60);
   // A shorter observation says little about the rate: prefer an early attempt.
   static constexpr Duration kShortestSeen = std::chrono::milliseconds(100);
+  // Bounds of units_for(). An attempt may cost all ranks a second, so it is rare among their calls even
+  // if no call was seen yet, or few. And a program may call seldom after a burst.
   static constexpr std::uint64_t kFewest = 16, kMost = 1'000'000;  // units
 
   // Multicast serves from here on.

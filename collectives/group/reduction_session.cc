@@ -157,6 +157,8 @@ void ReductionSession::refuse(const TeamLane& lane) {
   group_.reset();
 }
 
+// Of the next attempt, once this one has failed: the backoff as it is then, at the rate of calls since
+// the last one. Before the first attempt no call was seen: it gives Backoff::kFewest.
 std::uint64_t ReductionSession::retry_after(Backoff backoff) const {
   const auto now = Clock::now();
   backoff.ended(now.time_since_epoch());
