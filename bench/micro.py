@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measure the parts: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a round trip
+"""Measure the parts: ICRC, operations of reductions, a group's table, copies in the switch, registration, a change of source, an RC stream and a round trip
 through the switch, congestion control without congestion, and the system calls of a broadcast.
 """
 
@@ -26,17 +26,22 @@ MEMORIES = {"0.69 MB": 1024 * 704,  # of Cepheus III-D: 1024 groups, 64 bytes an
             "188 block RAMs": 188 * 36 * 1024 // 8}  # of Gleam table 2; one has 36 Kib
 
 
-def icrc(build, records):
-    done = subprocess.run([build / "bench/icrc_bench", "--benchmark_format=json", "--benchmark_repetitions=9",
-                           "--benchmark_min_time=0.05", "--benchmark_enable_random_interleaving=true"],
+def times_of(program, seconds):
+    """Processor times of a program of Google Benchmark, in ns, by both parts of a benchmark's name."""
+    done = subprocess.run([program, "--benchmark_format=json", "--benchmark_repetitions=9",
+                           f"--benchmark_min_time={seconds}", "--benchmark_enable_random_interleaving=true"],
                           capture_output=True, text=True, check=True)
     times = {}
     for row in json.loads(done.stdout)["benchmarks"]:
         if row.get("error_occurred"):
             sys.exit(f"bench micro: {row['error_message']}")
         if row["run_type"] == "iteration":
-            impl, size = row["run_name"].split("/")
-            times.setdefault((impl, int(size)), []).append(row["cpu_time"])
+            times.setdefault(tuple(row["run_name"].split("/")), []).append(row["cpu_time"])
+    return times
+
+
+def icrc(build, records):
+    times = {(impl, int(size)): values for (impl, size), values in times_of(build / "bench/icrc_bench", 0.05).items()}
     print("ICRC of a rewritten packet, ns (median of 9, interleaved)")
     for size in sorted({size for _, size in times}):
         medians = {}
@@ -46,6 +51,23 @@ def icrc(build, records):
             records.add("icrc", impl, "time", "ns", medians[impl], percentile(values, 0.1), percentile(values, 0.9), len(values), size)
         print(f"  {size:>5} B payload: recompute {medians['recompute']:7.1f}   patch {medians['patch']:6.1f}   "
               f"{medians['recompute'] / medians['patch']:5.1f} times faster")
+
+
+def arithmetic(build, records):
+    times = times_of(build / "bench/arithmetic_bench", 0.01)
+    copy = times.pop(("copy", "bytes"))
+    print(f"\nOperations of reductions on a packet of 4 KiB, ns (median of 9, interleaved; a copy takes {percentile(copy, 0.5):.0f})")
+    types = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float", "double"]
+    print(f"  {'':<8}" + "".join(f"{each:>8}" for each in types))
+    for operation in dict.fromkeys(operation for operation, _ in times):
+        line = f"  {operation:<8}"
+        for each in types:
+            values = times.get((operation, each))
+            line += f"{'':>8}" if values is None else f"{percentile(values, 0.5):>8.0f}"
+            if values is not None:
+                records.add("arithmetic", f"{operation}, {each}", "time", "ns", percentile(values, 0.5), percentile(values, 0.1),
+                            percentile(values, 0.9), len(values), 4096)
+        print(line)
 
 
 def table_bytes(build, ports):
@@ -277,7 +299,8 @@ def source_change(build, records, rounds):
 def main():
     parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="run fewer rounds")
-    parser.add_argument("--only", choices=["broadcast", "slow-box"], help="measure only the system calls of a broadcast, or only a slow box")
+    parser.add_argument("--only", choices=["arithmetic", "broadcast", "slow-box"],
+                        help="measure only operations of reductions, the system calls of a broadcast, or a slow box")
     parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -286,9 +309,13 @@ def main():
     records = Records("micro")
     rounds = 3 if options.quick else 7
     if options.only:
-        (slow_box if options.only == "slow-box" else broadcast_costs.measure)(build, records, rounds)
+        if options.only == "arithmetic":
+            arithmetic(build, records)
+        else:
+            (slow_box if options.only == "slow-box" else broadcast_costs.measure)(build, records, rounds)
         return records.save(options.json)
     icrc(build, records)
+    arithmetic(build, records)
     table(build, records)
     groups_that_fit(build, records)
     copies(build, records, rounds)

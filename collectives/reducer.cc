@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "arithmetic/pairs.h"
 #include "collectives/core/tree.h"
 
 namespace cepheus::coll {
@@ -204,13 +205,12 @@ Code Reducer::reduce_blocks() {
     operands_[rank] = scratch_.data() + rank * step_bytes;
     std::memcpy(operands_[rank], block(place), bytes_);
   }
-  for (std::size_t step = 1; step < ranks; step *= 2) {
-    for (std::size_t i = 0; i + step < ranks; i += 2 * step) {
-      if (const Code rc = data_->op->apply(operands_[i], operands_[i + step]); rc != Code::kDone)
-        return rc;
-      operands_[i] = operands_[i + step];
-    }
-  }
+  Code rc = Code::kDone;
+  arithmetic::combine_in_pairs(ranks, [&](std::size_t left, std::size_t right) {
+    if (rc == Code::kDone) rc = data_->op->apply(operands_[left], operands_[right]);
+    operands_[left] = operands_[right];
+  });
+  if (rc != Code::kDone) return rc;
   data_->result.unpack(0, operands_[0], bytes_);
   return data_->result.error();
 }

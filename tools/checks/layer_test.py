@@ -13,6 +13,7 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 
+ARITHMETIC = "arithmetic"
 WIRE = "wire"
 NET = "net"
 REPORTS = "support/reports"
@@ -43,6 +44,7 @@ VOLUME_PATHS = ["replica/rdma", "replica/server", "replica/volume"]
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
 # The lowest layer first: no folder includes a folder below it in this table.
 MAY_INCLUDE = {
+    ARITHMETIC: [],
     WIRE: [],
     NET: [WIRE],
     REPORTS: [WIRE],
@@ -51,7 +53,7 @@ MAY_INCLUDE = {
     ROUTING: [WIRE],
     COMMAND_LINE: [],
     "nic-emulator/engine": [WIRE],
-    "switch-emulator/engine": [WIRE, NET],
+    "switch-emulator/engine": [ARITHMETIC, WIRE, NET],
     "controller": [WIRE],
     PORTS: [WIRE, ROUTING],
     "nic-emulator/verbs": [WIRE, "nic-emulator/engine", PORTS],
@@ -74,7 +76,7 @@ MAY_INCLUDE = {
     COLL_REPORTS: [WIRE, REPORTS],
     COLL_GROUP: [WIRE, COLL_CORE, COLL_HOST, COLL_REPORTS],
     COLL_UNITS: [WIRE, COLL_CORE, COLL_HOST, COLL_GROUP],
-    COLL: [WIRE, *COLL_PARTS],
+    COLL: [ARITHMETIC, WIRE, *COLL_PARTS],
     "collectives/fakes": [COLL, *COLL_PARTS],
     "collectives/sim": [COLL, *COLL_PARTS, "collectives/fakes", WIRE, "nic-emulator/engine", SIM_CHECKED],
     "ompi-coll": [COLL, *COLL_PARTS],
@@ -96,8 +98,8 @@ MAY_INCLUDE = {
     "controller/connections/e2e": [],
     "libmcast/e2e": ["libmcast", "examples", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e", "examples"],
-    "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
-    "tests": [*BELOW_DRIVERS, *DRIVERS],
+    "bench": [ARITHMETIC, *BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
+    "tests": [ARITHMETIC, *BELOW_DRIVERS, *DRIVERS],
     "tests/e2e/call_reports.cc": [COLL_REPORTS],
     "tests/mpi/abi_check.cc": ["pmpi"],
     "tests/mpi/tags_check.cc": ["ompi-coll", "tests"],  # it speaks on Open MPI's own tags, as another component would
@@ -211,7 +213,7 @@ class LayerTable:
             include = INCLUDE.match(line)
             if include:
                 self.check_include(path, number, layer, include.group(1) or include.group(2), include.group(1) is not None)
-        if (layer in [WIRE, VOLUME, CONNECTIONS, *ENGINES]) and path != CLOCK and not is_beside_the_engine(path, text):
+        if (layer in [ARITHMETIC, WIRE, VOLUME, CONNECTIONS, *ENGINES]) and path != CLOCK and not is_beside_the_engine(path, text):
             code = without_comments(text)
             for pattern, what in ENGINE_BANS.items():
                 for found in re.finditer(pattern, code):

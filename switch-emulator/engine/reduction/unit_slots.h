@@ -44,8 +44,9 @@ class UnitSlots {
   std::uint16_t unit_bytes() const { return group_.unit; }
 
   const Contribution& contribution(Unit unit) const { return contributions_[slot(unit)]; }
-  // Adds a contribution: the first of a unit is copied, others are added by bitwise OR. False, and
-  // nothing is added, if its shape is not that of the first one.
+  // Adds a contribution: the first of a unit is copied, others are combined with it. False, and
+  // nothing is added, if its shape is not that of the first one. Precondition: the shape's operation
+  // and type are served.
   bool add(Unit unit, PathNo path, const UnitShape& shape, std::span<const std::uint8_t> data,
            wire::Instant now);
   // All have contributed: the sum is the result.
