@@ -199,11 +199,4 @@ void PayloadPools::free(wire::BufferRef ref) {
   free_if_unused(pool);
 }
 
-EgressShare::Slots& EgressShare::slots_of(wire::BufferRef ref) {
-  const std::size_t index =
-      std::size_t{PayloadPools::pool_of(ref)} * pools_.geometry().areas + pools_.area_of(ref);
-  if (index >= slots_.size()) slots_.resize(pools_.pool_count() * pools_.geometry().areas);
-  return slots_[index];
-}
-
 }  // namespace cepheus::fabric

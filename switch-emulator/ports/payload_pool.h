@@ -190,7 +190,12 @@ class EgressShare {
 
  private:
   using Slots = wire::Share<std::uint32_t>;
-  Slots& slots_of(wire::BufferRef ref);
+  Slots& slots_of(wire::BufferRef ref) {
+    const std::size_t areas = pools_.geometry().areas;
+    const std::size_t index = PayloadPools::pool_of(ref) * areas + pools_.area_of(ref);
+    if (index >= slots_.size()) slots_.resize(pools_.pool_count() * areas);
+    return slots_[index];
+  }
 
   const PayloadPools& pools_;
   std::uint32_t guaranteed_;

@@ -139,29 +139,11 @@ void SwitchPort::wake_for_space() {
   mark_for_flush();
 }
 
-// Takes the reference that the ring entry will hold.
-bool SwitchPort::refer_or_copy(Frame& frame, PortCounter& why) {
-  const bool copied = frame.ref == kNoBuffer || PayloadPools::pool_of(frame.ref) != pool_;
-  if (copied && !pools_.copy_in(pool_, frame)) {
-    why = PortCounter::kDropNoSlot;
-    return false;
-  }
-  bool admitted = share_.try_add(frame.ref);
-  if (!admitted) {
-    reclaim();  // perhaps the client has read meanwhile
-    admitted = share_.try_add(frame.ref);
-  }
-  if (!admitted) {
-    if (copied) pools_.drop(frame.ref);
-    why = PortCounter::kDropEgressFull;
-    return false;
-  }
-  if (copied) {
-    counters_.add(PortCounter::kCopiedPayloads);
-  } else {
-    pools_.hold(frame.ref);
-  }
-  return true;
+// Whether this port may hold another reference to the slot.
+bool SwitchPort::admit(wire::BufferRef ref) {
+  if (share_.try_add(ref)) return true;
+  reclaim();  // perhaps the client has read meanwhile
+  return share_.try_add(ref);
 }
 
 bool SwitchPort::has_space(RingShares::Class sender) {
@@ -194,22 +176,47 @@ bool SwitchPort::try_deliver(const Frame& frame, SenderNo sender) {
 // memory, and reading it back waits until all stores to the ring before it are done, 12 % of a
 // switch's time for copies.
 bool SwitchPort::put(const Frame& frame, RingShares::Class sender, PortCounter& why) {
-  RxEntry& entry = rx_entries_[rx_.produced() % kFrameRing];
   if (frame.external == nullptr || frame.payload_len == 0) {
-    write_descriptor(frame, Descriptor::kInline, rx_.next());
-    entry.ref = kNoBuffer;
-  } else {
-    Frame referring = frame;
-    if (!refer_or_copy(referring, why)) return false;
-    write_descriptor(referring, pools_.offset_of(referring), rx_.next());
-    entry.ref = referring.ref;
+    write_entry(frame, Descriptor::kInline, kNoBuffer, sender);
+    return true;
   }
-  entry.sender = sender;
+  if (frame.ref == kNoBuffer || PayloadPools::pool_of(frame.ref) != pool_) {
+    return put_copy(frame, sender, why);
+  }
+  if (!admit(frame.ref)) {
+    why = PortCounter::kDropEgressFull;
+    return false;
+  }
+  pools_.hold(frame.ref);
+  write_entry(frame, pools_.offset_of(frame), frame.ref, sender);
+  return true;
+}
+
+// The same with a copy of the payload, in the client's own pool.
+bool SwitchPort::put_copy(Frame frame, RingShares::Class sender, PortCounter& why) {
+  if (!pools_.copy_in(pool_, frame)) {
+    why = PortCounter::kDropNoSlot;
+    return false;
+  }
+  if (!admit(frame.ref)) {
+    pools_.drop(frame.ref);
+    why = PortCounter::kDropEgressFull;
+    return false;
+  }
+  counters_.add(PortCounter::kCopiedPayloads);
+  write_entry(frame, pools_.offset_of(frame), frame.ref, sender);
+  return true;
+}
+
+// `ref`: the reference that the entry holds from now on.
+void SwitchPort::write_entry(const Frame& frame, std::uint64_t payload, wire::BufferRef ref,
+                             RingShares::Class sender) {
+  rx_entries_[rx_.produced() % kFrameRing] = {ref, sender};
+  write_descriptor(frame, payload, rx_.next());
   ring_shares_[sender].add();
   rx_.advance();
   has_batch_ = has_batch_ || !is_bulk_data(frame) || unread() >= kWindow;
   mark_for_flush();
-  return true;
 }
 
 // A hostile client may have "returned" slots it never had: the ring has space for every slot once.

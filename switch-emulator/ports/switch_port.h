@@ -94,9 +94,12 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   void take_back(std::uint32_t slot) override;
   bool has_space(RingShares::Class sender);
   void wake_for_space();
+  bool admit(wire::BufferRef ref);
   // Each sets `why` if it returns false.
   bool put(const wire::Frame& frame, RingShares::Class sender, PortCounter& why);
-  bool refer_or_copy(wire::Frame& frame, PortCounter& why);
+  bool put_copy(wire::Frame frame, RingShares::Class sender, PortCounter& why);
+  void write_entry(const wire::Frame& frame, std::uint64_t payload, wire::BufferRef ref,
+                   RingShares::Class sender);
   bool check(const Descriptor& descriptor, wire::Frame& frame);
 
   PayloadPools& pools_;
