@@ -191,9 +191,9 @@ class Datapath final : Transit::Arrivals {
   bool poll_one_armed(wire::Instant now);
   bool poll_hosts(wire::Instant now);
   bool take_from(Host& host, wire::Instant now);
-  void charge_refused(const Flight& flight);
+  void charge_refused(const wire::Frame& frame, const Origin& origin);
   void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
-  void note_answer(Host& host, const Flight& flight);
+  void note_answer(Host& host, const wire::Frame& frame, const Origin& origin);
   void pace(Host& host, wire::Instant now);
   void set_aside(Host& host);
   bool drain(Host& host, wire::Instant now);
@@ -205,10 +205,12 @@ class Datapath final : Transit::Arrivals {
   void add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint32_t mtu);
   bool run_links(wire::Instant now);
   void arrange_transmission(std::uint32_t link, wire::Instant now);
+  void join_queue(Port& port, const wire::Frame& frame, Origin origin, fabric::Space space,
+                  wire::Instant now);
   void enqueue(std::uint32_t link, Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
   void start_transmission(const Flight& flight, wire::Instant now);
-  void control(Port& port, const Flight& flight, wire::Instant now);
+  void control(Port& port, const wire::Frame& frame, const Hop& hop, wire::Instant now);
   void run_flow_control(SwitchState& state, wire::Instant now);
   void run_due_flow_control(wire::Instant now);
   void look_again(SwitchState& state, wire::Instant now);
@@ -223,12 +225,15 @@ class Datapath final : Transit::Arrivals {
   void offend(std::size_t host);
 
   // References: the caller keeps those of the frames it passes.
-  void arrive(const Flight& flight, wire::Instant now) override;
-  void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
+  void arrive(const wire::Frame& frame, const Hop& hop, wire::Instant now) override;
+  void hand_over(std::size_t host, const wire::Frame& frame, const Origin& origin,
+                 wire::Instant now);
   void note_unread(std::size_t host);
-  bool deliver(std::size_t host, const Flight& flight, wire::Instant now);
-  void enter_switch(Port& port, const Flight& flight, wire::Instant now);
-  bool icrc_is_good(const Port& port, const Flight& flight) const;
+  bool deliver_lossless(std::size_t host, const wire::Frame& frame, fabric::SenderNo sender,
+                        wire::Instant now);
+  void enter_switch(Port& port, const wire::Frame& frame, const Hop& hop, wire::Instant now);
+  void pass_on(Port& port, const wire::Frame& frame, const Hop& hop, wire::Instant now);
+  bool icrc_is_good(const Port& port, const wire::Frame& frame, bool is_corrupt) const;
   // `origin`: of the frame that arrived by `ingress`, if any.
   void dispatch(SwitchState& state, wire::Instant now, Origin origin = {},
                 wire::PortId ingress = {});

@@ -61,18 +61,16 @@ bool Datapath::poll_one_armed(wire::Instant now) {
 bool Datapath::take_from(Host& host, wire::Instant now) {
   if (!host.left_over.is_empty() && !drain(host, now)) return false;
   if (now < host.turn.resume()) return false;
-  Flight flight;
-  flight.link = host.uplink;
-  flight.origin.host = host.identity.host_index;
-  wire::Frame& frame = flight.frame;
+  wire::Frame frame;
+  Hop hop{host.uplink, {host.identity.host_index}};
   host.turn.begin();
   while (host.turn.has_credit() && !host.turn.is_held(now) && !uplink_is_busy(host, now) &&
          host.client->receive(frame)) {
     if (fabric::is_bulk_data(frame)) bulk_run_.took_frame();
-    flight.origin.is_unanswered = host.turn.take(frame);
-    transit_.transmit(flight, now);
+    hop.origin.is_unanswered = host.turn.take(frame);
+    transit_.transmit(frame, hop, now);
     release(frame);
-    if (flight.origin.is_unanswered) pace(host, now);  // each copy counts
+    if (hop.origin.is_unanswered) pace(host, now);  // each copy counts
   }
   if (host.client->offence()) offend(host.identity.host_index);
   pace(host, now);
@@ -99,20 +97,18 @@ void Datapath::set_aside(Host& host) {
 // client may be another user's. So a flood can't evade its budget by attaching again and again.
 // True: none is left, and the switch has learned of the end.
 bool Datapath::drain(Host& host, wire::Instant now) {
-  Flight flight;
-  flight.link = host.uplink;
-  flight.origin.host = host.identity.host_index;
+  Hop hop{host.uplink, {host.identity.host_index}};
   while (!host.left_over.is_empty() && !uplink_is_busy(host, now)) {
-    flight.frame = host.left_over.front();
+    const wire::Frame frame = host.left_over.front();
     host.left_over.pop();
-    flight.origin.is_unanswered = host.turn.unanswered().take(flight.frame);
-    if (flight.origin.is_unanswered && host.turn.is_held(now)) {
+    hop.origin.is_unanswered = host.turn.unanswered().take(frame);
+    if (hop.origin.is_unanswered && host.turn.is_held(now)) {
       host.client->count(fabric::PortCounter::kDropLeftOver);
     } else {
-      transit_.transmit(flight, now);
+      transit_.transmit(frame, hop, now);
     }
-    release(flight.frame);
-    if (flight.origin.is_unanswered) pace(host, now);
+    release(frame);
+    if (hop.origin.is_unanswered) pace(host, now);
   }
   pace(host, now);
   if (!host.left_over.is_empty()) return false;
@@ -122,20 +118,18 @@ bool Datapath::drain(Host& host, wire::Instant now) {
 
 // Frames of the switch itself, and frames that answer the host's own, are not answers of other
 // hosts. Except for results of a reduction: all members have contributed, whichever was the last.
-void Datapath::note_answer(Host& host, const Flight& flight) {
-  const Origin& origin = flight.origin;
+void Datapath::note_answer(Host& host, const wire::Frame& frame, const Origin& origin) {
   UnansweredAccount& account = host.turn.unanswered();
-  if (origin.worth == fabric::Worth::kResult) return account.on_result(flight.frame);
+  if (origin.worth == fabric::Worth::kResult) return account.on_result(frame);
   if (origin.worth != fabric::Worth::kAnswer || origin.host == fabric::kFabricItself) return;
-  if (origin.host != host.identity.host_index) account.on_answer(flight.frame);
+  if (origin.host != host.identity.host_index) account.on_answer(frame);
 }
 
 // The receiver had no room for a frame. It will send no answer, so no answer pays for the frame:
 // otherwise two hosts that flood each other would lose frames for free.
-void Datapath::charge_refused(const Flight& flight) {
-  const fabric::SenderNo sender = flight.origin.host;
-  if (sender == fabric::kFabricItself || flight.origin.is_unanswered) return;
-  hosts_[sender].turn.unanswered().charge(flight.frame);
+void Datapath::charge_refused(const wire::Frame& frame, const Origin& origin) {
+  if (origin.host == fabric::kFabricItself || origin.is_unanswered) return;
+  hosts_[origin.host].turn.unanswered().charge(frame);
 }
 
 // For each unpaid frame, the copies beyond the first.

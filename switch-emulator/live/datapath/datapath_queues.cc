@@ -91,30 +91,43 @@ void Datapath::arrange_transmission(std::uint32_t number, wire::Instant now) {
   due_links_.set(number, links_[number].waiting->ready_at(free_at));
 }
 
+// A frame leaves the switch by a link with a queue.
+void Datapath::join_queue(Port& port, const wire::Frame& frame, Origin origin, fabric::Space space,
+                          wire::Instant now) {
+  const FlowControl& flow = *switches_[port.of_switch].flow;
+  Waiting item{{frame, {port.out, origin}}};
+  Hop& hop = item.flight.hop;
+  if (space == fabric::Space::kIngress) item.entry = flow.entry_for(port.id);
+  hop.is_own = space == fabric::Space::kOwn && flow.is_lossless(port.id);
+  hop.is_lossless = hop.is_own;
+  enqueue(port.out, item, now);
+}
+
 // A frame does not wait if the link is free and no frame is before it. Frames with an entry in the
 // ingress's books are lossless, and so are the link's own, and those with space of their own.
 void Datapath::enqueue(std::uint32_t number, Waiting& item, wire::Instant now) {
   DirectedLink& line = links_[number];
   net::Link& link = transit_.link(number);
   wire::Frame& frame = item.flight.frame;
+  Hop& hop = item.flight.hop;
   const net::TrafficClass of = net::class_of(frame);
   if (item.entry != net::IngressBooks::kNone || of == net::TrafficClass::kLink) {
-    item.flight.is_lossless = true;
+    hop.is_lossless = true;
   }
   if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
     return start_transmission(item.flight, now);
   }
-  if (!item.flight.is_lossless && !line.waiting->has_space(of, frame.size())) {
+  if (!hop.is_lossless && !line.waiting->has_space(of, frame.size())) {
     return link.refuse(frame.size());
   }
   LinkAdmission& admission = transit_.admission(number);
   const wire::Bytes limit = link.config().queue_bytes;
   const wire::Bytes free = limit - std::min(line.waiting->bytes(of), limit);
-  if (!admission.admit_to_queue(now, item.flight, free) || !admission.keep(item.flight)) return;
+  if (!admission.admit_to_queue(now, hop, free) || !admission.keep(item.flight)) return;
   line.waiting->mark(of, frame);
   line.waiting->push(of, item, frame.size());
   const wire::Bytes before = line.waiting->bytes() + link.queued_bytes(now);
-  admission.note_queued(now, item.flight, now + link.config().rate.time_for(before));
+  admission.note_queued(now, hop, frame.size(), now + link.config().rate.time_for(before));
   switches_[ports_[line.from].of_switch].flow->add_copy(item.entry);
   arrange_transmission(number, now);
 }
@@ -126,8 +139,8 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   if (transit_.link(number).free_at() <= now && link.waiting->pop(now, next)) {
     LinkAdmission& admission = transit_.admission(number);
     admission.let_go(next.flight.frame);
-    admission.note_left(next.flight);
-    next.flight.is_own = false;  // its space was admitted as it began to wait
+    admission.note_left(next.flight.hop);
+    next.flight.hop.is_own = false;  // its space was admitted as it began to wait
     start_transmission(next.flight, now);
     release(next.flight.frame);
     SwitchState& state = switches_[ports_[link.from].of_switch];
@@ -138,30 +151,30 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
 }
 
 void Datapath::start_transmission(const Flight& flight, wire::Instant now) {
-  const auto& tap = ports_[links_[flight.link].from].tap;
+  const auto& tap = ports_[links_[flight.hop.link].from].tap;
   if (tap != nullptr) tap->write(flight.frame);
   if (net::class_of(flight.frame) == net::TrafficClass::kLink) {
-    transit_.transmit_control(flight, now);
+    transit_.transmit_control(flight.frame, flight.hop, now);
   } else {
-    transit_.transmit(flight, now);
+    transit_.transmit(flight.frame, flight.hop, now);
   }
 }
 
 // A frame arrives at a switch; flow control decides its fate. Precondition: has_queues_.
-void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
+void Datapath::control(Port& port, const wire::Frame& frame, const Hop& hop, wire::Instant now) {
   SwitchState& state = switches_[port.of_switch];
   // Hosts send none: with one, a host would silence all that send to it.
-  if (port.end.kind == net::PortKind::kHost && wire::PauseFrame::is_one(flight.frame)) {
+  if (port.end.kind == net::PortKind::kHost && wire::PauseFrame::is_one(frame)) {
     ++port.drops.host_pause;
     return;
   }
   using enum FlowControl::Arrival;
-  switch (state.flow->on_frame(now, *state.engine, port.id, flight.frame)) {
+  switch (state.flow->on_frame(now, *state.engine, port.id, frame)) {
     case kForward:
-      put_in(port, flight.frame, flight.origin, now);
+      put_in(port, frame, hop.origin, now);
       break;
     case kHalt:
-      if (Flight halted = flight; transit_.admission(port.in).keep(halted)) {
+      if (Flight halted{frame, hop}; transit_.admission(port.in).keep(halted)) {
         state.flow->halt(now, halted);
       }
       break;
@@ -170,7 +183,7 @@ void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
       break;
     case kPause:
       if (const auto& waiting = links_[port.out].waiting; waiting != nullptr) {
-        waiting->on_pause(now, flight.frame);
+        waiting->on_pause(now, frame);
         arrange_transmission(port.out, now);
       }
       break;
@@ -186,7 +199,7 @@ void Datapath::run_flow_control(SwitchState& state, wire::Instant now) {
     if (step.what == kForward) {
       const Flight& halted = state.flow->released();
       transit_.admission(port.in).let_go(halted.frame);
-      put_in(port, halted.frame, halted.origin, now);
+      put_in(port, halted.frame, halted.hop.origin, now);
       release(halted.frame);
     } else {
       send_pause(port, step.what == kPause, now);

@@ -19,25 +19,25 @@ namespace cepheus::live {
 using wire::Icrc;
 using wire::kNoBuffer;
 
-void Datapath::arrive(const Flight& flight, wire::Instant now) {
-  Port& port = ports_[links_[flight.link].port];
-  if (transit_.kind(flight.link) == Transit::Kind::kDownlink) {
-    hand_over(port.end.host, flight, now);
+void Datapath::arrive(const wire::Frame& frame, const Hop& hop, wire::Instant now) {
+  Port& port = ports_[links_[hop.link].port];
+  if (transit_.kind(hop.link) == Transit::Kind::kDownlink) {
+    hand_over(port.end.host, frame, hop.origin, now);
   } else {
-    enter_switch(port, flight, now);
+    enter_switch(port, frame, hop, now);
   }
 }
 
-void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant now) {
+void Datapath::hand_over(std::size_t index, const wire::Frame& frame, const Origin& origin,
+                         wire::Instant now) {
   Host& host = hosts_[index];
-  if (has_queues_ && wire::PauseFrame::is_one(flight.frame))
-    return on_pause(host, flight.frame, now);
+  if (has_queues_ && wire::PauseFrame::is_one(frame)) return on_pause(host, frame, now);
   // The host has requested the repeat, or answers late. One that a queue refused costs nothing.
-  if (flight.origin.worth == fabric::Worth::kRepeat) {
-    host.turn.unanswered().take_repeat(flight.frame);
-  }
-  if (!deliver(index, flight, now)) return charge_refused(flight);
-  note_answer(host, flight);
+  if (origin.worth == fabric::Worth::kRepeat) host.turn.unanswered().take_repeat(frame);
+  const bool is_taken = host.last_hop == nullptr ? host.client->deliver(frame, origin.host, now)
+                                                 : deliver_lossless(index, frame, origin.host, now);
+  if (!is_taken) return charge_refused(frame, origin);
+  note_answer(host, frame, origin);
   note_unread(index);
 }
 
@@ -46,14 +46,14 @@ void Datapath::note_unread(std::size_t index) {
   unread_.push_back(index);
 }
 
-bool Datapath::deliver(std::size_t index, const Flight& flight, wire::Instant now) {
+bool Datapath::deliver_lossless(std::size_t index, const wire::Frame& frame,
+                                fabric::SenderNo sender, wire::Instant now) {
   Host& host = hosts_[index];
-  const fabric::SenderNo sender = flight.origin.host;
-  if (host.last_hop == nullptr || net::class_of(flight.frame) != net::TrafficClass::kData) {
-    return host.client->deliver(flight.frame, sender, now);
+  if (net::class_of(frame) != net::TrafficClass::kData) {
+    return host.client->deliver(frame, sender, now);
   }
   const bool was_paused = host.last_hop->is_paused();
-  const bool is_taken = host.last_hop->take(flight.frame, sender, now);
+  const bool is_taken = host.last_hop->take(frame, sender, now);
   if (!was_paused && host.last_hop->is_paused()) {
     full_.push_back(index);
     pause_ring(host, true, now);
@@ -63,36 +63,41 @@ bool Datapath::deliver(std::size_t index, const Flight& flight, wire::Instant no
 
 // Packets on which the switch itself acts (acknowledgements and other small ones) are checked here.
 // Intact payload is for the receiver to check, as with any switch.
-bool Datapath::icrc_is_good(const Port& port, const Flight& flight) const {
-  if (flight.frame.icrc_state == Icrc::kNone) return true;  // not RoCE: it has its own checksums
-  if (!icrc_always_ && !flight.corrupt) return true;
-  const bool missing =
-      flight.frame.icrc_state == Icrc::kDeferred && port.end.kind == net::PortKind::kHost;
+bool Datapath::icrc_is_good(const Port& port, const wire::Frame& frame, bool is_corrupt) const {
+  if (frame.icrc_state == Icrc::kNone) return true;  // not RoCE: it has its own checksums
+  if (!icrc_always_ && !is_corrupt) return true;
+  const bool missing = frame.icrc_state == Icrc::kDeferred && port.end.kind == net::PortKind::kHost;
   if (icrc_always_ && missing) return false;
-  const bool is_bulk = flight.frame.external != nullptr;
-  return (is_bulk && !flight.corrupt) || wire::check_icrc(flight.frame);
+  const bool is_bulk = frame.external != nullptr;
+  return (is_bulk && !is_corrupt) || wire::check_icrc(frame);
 }
 
-void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now) {
-  wire::Frame frame = flight.frame;
+void Datapath::enter_switch(Port& port, const wire::Frame& frame, const Hop& hop,
+                            wire::Instant now) {
   port.rx.add(frame);
   if (port.tap != nullptr) port.tap->write(frame);
-  if (!icrc_is_good(port, flight)) {
+  if (!icrc_is_good(port, frame, hop.corrupt)) {
     ++port.drops.bad_icrc;
     return;
   }
+  if (frame.icrc_state != Icrc::kNone || frame.external == nullptr) {
+    return pass_on(port, frame, hop, now);
+  }
   // The writer of a payload can still change it. The switch ignores RoCE payloads, but reads all
   // others, so it copies those before it checks them.
-  if (frame.icrc_state == Icrc::kNone && frame.external != nullptr) {
-    const std::size_t length = std::min<std::size_t>(frame.payload_len, private_payload_.size());
-    std::memcpy(private_payload_.data(), frame.external, length);
-    frame.set_external_payload({private_payload_.data(), length}, kNoBuffer);
-  }
+  wire::Frame own = frame;
+  const std::size_t length = std::min<std::size_t>(frame.payload_len, private_payload_.size());
+  std::memcpy(private_payload_.data(), frame.external, length);
+  own.set_external_payload({private_payload_.data(), length}, kNoBuffer);
+  pass_on(port, own, hop, now);
+}
+
+void Datapath::pass_on(Port& port, const wire::Frame& frame, const Hop& hop, wire::Instant now) {
   if (has_queues_) {
-    const bool is_lossless = transit_.link(flight.link).config().pfc.on;
-    return control(port, {frame, flight.link, flight.origin, false, is_lossless}, now);
+    const bool is_lossless = transit_.link(hop.link).config().pfc.on;
+    return control(port, frame, {hop.link, hop.origin, false, is_lossless}, now);
   }
-  put_in(port, frame, flight.origin, now);
+  put_in(port, frame, hop.origin, now);
 }
 
 // Into the switch's engine, and what that sends on its way.
@@ -142,16 +147,9 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
   if (icrc_always_) wire::seal_icrc(frame);
   port.tx.add(frame);
   if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
-  if (links_[port.out].waiting != nullptr) {
-    const FlowControl& flow = *switches_[port.of_switch].flow;
-    Waiting item{{frame, port.out, origin}};
-    if (space == fabric::Space::kIngress) item.entry = flow.entry_for(port.id);
-    item.flight.is_own = space == fabric::Space::kOwn && flow.is_lossless(port.id);
-    item.flight.is_lossless = item.flight.is_own;
-    return enqueue(port.out, item, now);
-  }
+  if (links_[port.out].waiting != nullptr) return join_queue(port, frame, origin, space, now);
   if (port.tap != nullptr) port.tap->write(frame);
-  transit_.transmit({frame, port.out, origin}, now);
+  transit_.transmit(frame, {port.out, origin}, now);
 }
 
 }  // namespace cepheus::live

@@ -12,7 +12,7 @@ wire::Instant at(std::int64_t ns) { return wire::Instant(wire::Duration(ns)); }
 
 Flight flight(std::uint32_t link) {
   Flight f;
-  f.link = link;
+  f.hop.link = link;
   return f;
 }
 
@@ -28,7 +28,7 @@ RC_GTEST_PROP(DelayLine, GivesFramesInOrderOfArrivalThenOfInsertion,
     RC_ASSERT(line.next_arrival() == at(arrival));
     Flight got;
     line.pop(got);
-    RC_ASSERT(got.link == number);
+    RC_ASSERT(got.hop.link == number);
   }
   RC_ASSERT(line.size() == 0u);
   RC_ASSERT(line.next_arrival() == wire::kNever);

@@ -4,6 +4,7 @@ namespace cepheus::live {
 
 bool LinkAdmission::keep(Flight& flight) {
   wire::Frame& frame = flight.frame;
+  const Hop& hop = flight.hop;
   if (frame.external == nullptr || frame.payload_len == 0) {
     frame.ref = wire::kNoBuffer;
     return true;
@@ -14,7 +15,7 @@ bool LinkAdmission::keep(Flight& flight) {
     ++drops_.no_slot;
     return false;
   }
-  if (flight.is_lossless && !flight.is_own) {
+  if (hop.is_lossless && !hop.is_own) {
     slots_.add(frame.ref);
   } else if (!slots_.try_add(frame.ref)) {
     if (lent) pools_.drop(frame.ref);
@@ -26,12 +27,13 @@ bool LinkAdmission::keep(Flight& flight) {
 }
 
 bool LinkAdmission::put_on(Flight& flight) {
-  if (!flight.is_lossless && !flights_.has_space(flight.origin.host)) {
+  const Hop& hop = flight.hop;
+  if (!hop.is_lossless && !flights_.has_space(hop.origin.host)) {
     ++drops_.delay_line_full;
     return false;
   }
   if (!keep(flight)) return false;
-  flights_.add(flight.origin.host);
+  flights_.add(hop.origin.host);
   return true;
 }
 

@@ -37,13 +37,19 @@ struct Origin {
   fabric::Worth worth = fabric::Worth::kAnswer;
 };
 
-struct Flight {
-  wire::Frame frame;
+// What is known of a frame on a link, beside the frame.
+struct Hop {
   std::uint32_t link = 0;  // index of the link that carries it
   Origin origin;
   bool corrupt = false;      // a bit was flipped on the way
   bool is_lossless = false;  // has its space where it came in: no account of the link refuses it
   bool is_own = false;       // ... or is a switch's own (fabric::Space::kOwn)
+};
+
+// A frame that waits, or is under way.
+struct Flight {
+  wire::Frame frame;
+  Hop hop;
 };
 
 // Frames under way on all links, by sender.
@@ -139,21 +145,21 @@ class LinkAdmission {
         queue_(shares_queue ? std::make_unique<QueueShare>() : nullptr) {}
 
   // Whether a frame may wait in the queue, which has `free` bytes left; else it is counted.
-  bool admit_to_queue(wire::Instant now, const Flight& flight, wire::Bytes free) {
-    const fabric::SenderNo sender = flight.origin.host;
-    const bool fits = flight.is_own ? own_.has_space(sender)
-                                    : flight.is_lossless || queue_->has_space(now, sender, free);
+  bool admit_to_queue(wire::Instant now, const Hop& hop, wire::Bytes free) {
+    const fabric::SenderNo sender = hop.origin.host;
+    const bool fits = hop.is_own ? own_.has_space(sender)
+                                 : hop.is_lossless || queue_->has_space(now, sender, free);
     drops_.queue_share += fits ? 0 : 1;
     return fits;
   }
   // It waits there `until` then, which is not before those of earlier frames.
-  void note_queued(wire::Instant now, const Flight& flight, wire::Instant until) {
-    if (flight.is_own) own_.add(flight.origin.host);
-    if (!flight.is_lossless) queue_->add(now, flight.origin.host, flight.frame.size(), until);
+  void note_queued(wire::Instant now, const Hop& hop, wire::Bytes bytes, wire::Instant until) {
+    if (hop.is_own) own_.add(hop.origin.host);
+    if (!hop.is_lossless) queue_->add(now, hop.origin.host, bytes, until);
   }
   // It leaves the queue.
-  void note_left(const Flight& flight) {
-    if (flight.is_own) own_.remove(flight.origin.host);
+  void note_left(const Hop& hop) {
+    if (hop.is_own) own_.remove(hop.origin.host);
   }
 
   // A frame stays beside the link, with its own reference to its payload. False, and counted, if
@@ -166,7 +172,7 @@ class LinkAdmission {
   // The same for a frame that is on the wire from now on until take_off().
   bool put_on(Flight& flight);
   void take_off(const Flight& flight) {
-    flights_.remove(flight.origin.host);
+    flights_.remove(flight.hop.origin.host);
     let_go(flight.frame);
   }
 

@@ -24,41 +24,46 @@ std::uint32_t Transit::add(const net::LinkConfig& config, Kind kind, LinkSideDro
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 
-void Transit::transmit(const Flight& flight, Instant now) {
-  const net::Passage passage = offer(flight, now);
+void Transit::transmit(const wire::Frame& frame, const Hop& hop, Instant now) {
+  DirectedLink& link = links_[hop.link];
+  const net::Passage passage =
+      link.has_queue ? offer_to_queue(link, frame, hop, now) : link.link.offer(now, frame.size());
   if (passage.copies == 0) return;
   if (passage.corrupt) {
-    transmit_corrupt(flight, passage, now);
+    transmit_corrupt(frame, hop, passage, now);
   } else {
-    schedule(flight, passage.arrival[0], now);
+    schedule(link, frame, hop, passage.arrival[0], now);
   }
-  if (passage.copies == 2) schedule(flight, passage.arrival[1], now);
+  if (passage.copies == 2) schedule(link, frame, hop, passage.arrival[1], now);
 }
 
 // The link's answer, unless the sender has used up its share of the queue before it.
-net::Passage Transit::offer(const Flight& flight, Instant now) {
-  DirectedLink& link = links_[flight.link];
-  if (!link.has_queue) return link.link.offer(now, flight.frame.size());
+net::Passage Transit::offer_to_queue(DirectedLink& link, const wire::Frame& frame, const Hop& hop,
+                                     Instant now) {
   const net::LinkConfig& config = link.link.config();
+  const wire::Bytes bytes = frame.size();
   const wire::Bytes queued = link.link.queued_bytes(now);
   const wire::Bytes free = config.queue_bytes - std::min(queued, config.queue_bytes);
   // An idle link takes any frame.
-  if (queued != 0 && !link.admission.admit_to_queue(now, flight, free)) return {};
-  const net::Passage passage = link.link.offer(now, flight.frame.size());
+  if (queued != 0 && !link.admission.admit_to_queue(now, hop, free)) return {};
+  const net::Passage passage = link.link.offer(now, bytes);
   const wire::Bytes more = link.link.queued_bytes(now);
-  if (more > queued) link.admission.note_queued(now, flight, now + config.rate.time_for(more));
+  if (more > queued) link.admission.note_queued(now, hop, bytes, now + config.rate.time_for(more));
   return passage;
 }
 
-void Transit::transmit_corrupt(const Flight& flight, const net::Passage& passage, Instant now) {
-  Flight damaged = flight;
-  damaged.corrupt = true;
-  if (!make_corrupt(flight.frame, passage.corrupt_bit, damaged.frame)) {
-    ++links_[flight.link].drops->corrupt;
+void Transit::transmit_corrupt(const wire::Frame& frame, const Hop& hop,
+                               const net::Passage& passage, Instant now) {
+  wire::Frame damaged = frame;
+  DirectedLink& link = links_[hop.link];
+  if (!make_corrupt(frame, passage.corrupt_bit, damaged)) {
+    ++link.drops->corrupt;
     return;
   }
-  schedule(damaged, passage.arrival[0], now);
-  release(damaged.frame);
+  Hop of_damaged = hop;
+  of_damaged.corrupt = true;
+  schedule(link, damaged, of_damaged, passage.arrival[0], now);
+  release(damaged);
 }
 
 // The bytes with one bit flipped, as a frame with its own payload (and one reference to it).
@@ -81,24 +86,30 @@ bool Transit::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Fr
 
 // To the far end: at once, or over the delay line. Trunks always use the delay line: no switch is
 // entered while another one's outputs are being read.
-void Transit::schedule(const Flight& flight, Instant arrival, Instant now) {
-  DirectedLink& link = links_[flight.link];
-  if (arrival <= now && link.kind != Kind::kTrunk) return arrivals_.arrive(flight, now);
-  Flight waiting = flight;
-  waiting.is_lossless = flight.is_lossless || link.link.config().pfc.on;
+void Transit::schedule(DirectedLink& link, const wire::Frame& frame, const Hop& hop,
+                       Instant arrival, Instant now) {
+  if (arrival <= now && link.kind != Kind::kTrunk) return arrivals_.arrive(frame, hop, now);
+  put_on(link, frame, hop, arrival);
+}
+
+void Transit::put_on(DirectedLink& link, const wire::Frame& frame, const Hop& hop,
+                     Instant arrival) {
+  Flight waiting{frame, hop};
+  waiting.hop.is_lossless = hop.is_lossless || link.link.config().pfc.on;
   if (link.admission.put_on(waiting)) delay_line_.push(arrival, waiting);
 }
 
-void Transit::transmit_control(const Flight& flight, Instant now) {
-  const net::Passage passage = link(flight.link).offer_control(now, flight.frame.size());
-  if (passage.copies != 0) schedule(flight, passage.arrival[0], now);
+void Transit::transmit_control(const wire::Frame& frame, const Hop& hop, Instant now) {
+  DirectedLink& link = links_[hop.link];
+  const net::Passage passage = link.link.offer_control(now, frame.size());
+  if (passage.copies != 0) schedule(link, frame, hop, passage.arrival[0], now);
 }
 
 void Transit::land_next(Instant now) {
   Flight flight;
   delay_line_.pop(flight);
-  links_[flight.link].admission.take_off(flight);
-  arrivals_.arrive(flight, now);
+  links_[flight.hop.link].admission.take_off(flight);
+  arrivals_.arrive(flight.frame, flight.hop, now);
   release(flight.frame);
 }
 

@@ -69,7 +69,7 @@ class Transit {
  public:
   class Arrivals {
    public:
-    virtual void arrive(const Flight& flight, wire::Instant now) = 0;
+    virtual void arrive(const wire::Frame& frame, const Hop& hop, wire::Instant now) = 0;
 
    protected:
     ~Arrivals() = default;
@@ -89,8 +89,8 @@ class Transit {
   void leave_queue_to_caller(std::uint32_t number) { links_[number].has_queue = false; }
 
   // Puts a frame on its link; a pause frame goes before all others, and has no faults.
-  void transmit(const Flight& flight, wire::Instant now);
-  void transmit_control(const Flight& flight, wire::Instant now);
+  void transmit(const wire::Frame& frame, const Hop& hop, wire::Instant now);
+  void transmit_control(const wire::Frame& frame, const Hop& hop, wire::Instant now);
   bool has_space(const Origin& origin) const { return flights_.has_space(origin.host); }
   wire::Instant next_arrival() const { return delay_line_.next_arrival(); }
   // Precondition: a frame is under way.
@@ -104,10 +104,14 @@ class Transit {
     LinkSideDrops* drops;
     LinkAdmission admission;
   };
-  net::Passage offer(const Flight& flight, wire::Instant now);
-  void transmit_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
+  net::Passage offer_to_queue(DirectedLink& link, const wire::Frame& frame, const Hop& hop,
+                              wire::Instant now);
+  void transmit_corrupt(const wire::Frame& frame, const Hop& hop, const net::Passage& passage,
+                        wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
-  void schedule(const Flight& flight, wire::Instant arrival, wire::Instant now);
+  void schedule(DirectedLink& link, const wire::Frame& frame, const Hop& hop, wire::Instant arrival,
+                wire::Instant now);
+  void put_on(DirectedLink& link, const wire::Frame& frame, const Hop& hop, wire::Instant arrival);
   void release(const wire::Frame& frame) {
     if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
   }

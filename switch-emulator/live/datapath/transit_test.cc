@@ -20,9 +20,9 @@ constexpr std::size_t kPayload = 512;  // more than a frame holds inline
 class TransitTest : public testing::Test, public Transit::Arrivals {
  protected:
   void SetUp() override { ASSERT_TRUE(pools_.pool_for(getuid())); }
-  void arrive(const Flight& flight, Instant now) override {
+  void arrive(const wire::Frame& frame, const Hop& /*hop*/, Instant now) override {
     arrived_.push_back(now);
-    const auto payload = flight.frame.payload();
+    const auto payload = frame.payload();
     payloads_.emplace_back(payload.begin(), payload.end());
   }
   std::uint32_t add(const net::LinkConfig& config, Transit::Kind kind = Transit::Kind::kUplink) {
@@ -32,15 +32,15 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
   void send(std::uint32_t link, fabric::SenderNo host = 0) {
     wire::RoceHeaders headers;
     headers.bth.opcode = wire::Opcode::kRcSendOnly;
-    Flight flight{.frame = {}, .link = link, .origin = {host}};
-    headers.emit(flight.frame, kPayload);
-    flight.frame.payload_len = kPayload;
+    wire::Frame frame;
+    headers.emit(frame, kPayload);
+    frame.payload_len = kPayload;
     const fabric::PoolGeometry& geometry = pools_.geometry();
     const std::uint64_t slot = host * geometry.area_bytes() + next_slot_++ * geometry.slot_bytes;
-    ASSERT_TRUE(pools_.accept(0, host, slot, flight.frame));
-    transit_.transmit(flight, kStart);
-    for (const std::uint8_t byte : flight.frame.payload()) ASSERT_EQ(byte, 0);
-    pools_.drop(flight.frame.ref);
+    ASSERT_TRUE(pools_.accept(0, host, slot, frame));
+    transit_.transmit(frame, {link, {host}}, kStart);
+    for (const std::uint8_t byte : frame.payload()) ASSERT_EQ(byte, 0);
+    pools_.drop(frame.ref);
   }
   std::size_t land_until(Instant now) {
     const std::size_t before = arrived_.size();
@@ -102,11 +102,11 @@ TEST_F(TransitTest, LeavesOthersSpaceUnderWay) {
   far.delay = 1s;
   const std::uint32_t link = add(far);
   const auto put = [&](fabric::SenderNo host) {
-    Flight flight{.frame = {}, .link = link, .origin = {host}};
+    wire::Frame frame;
     wire::RoceHeaders headers;
-    headers.emit(flight.frame, 0);
-    flight.frame.set_inline_payload({});
-    transit_.transmit(flight, kStart);
+    headers.emit(frame, 0);
+    frame.set_inline_payload({});
+    transit_.transmit(frame, {link, {host}}, kStart);
   };
   for (std::size_t n = 0; n < FlightAccount::kMost; ++n) put(0);
   EXPECT_NEAR(static_cast<double>(drops_.delay_line_full), FlightAccount::kMost / 2, 1);
