@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cfloat>
 #include <cstring>
 #include <limits>
 #include <sstream>
@@ -117,7 +118,12 @@ T number_of(Operation operation, T a, T b) {
   const bool is_sum = operation == Operation::kSum;
   if constexpr (std::is_floating_point_v<T>) {
     // With twice the digits, and two more, rounding twice is rounding once.
-    using Wide = std::conditional_t<sizeof(T) == 4, double, __float128>;
+#if LDBL_MANT_DIG >= 113
+    using Widest = long double;
+#else
+    using Widest = __float128;
+#endif
+    using Wide = std::conditional_t<sizeof(T) == 4, double, Widest>;
     const Wide wide = is_sum ? Wide(a) + Wide(b) : Wide(a) * Wide(b);
     return static_cast<T>(wide);
   } else {
