@@ -6,13 +6,14 @@
 //   payload slots   the link's share of each area of slots       drop_link_share
 //   delay line      the sender's share of all frames under way   drop_delay_line_full
 //
-// Lossless frames count in every account, and none refuses them: where they came in, their
+// No account refuses lossless frames, which have no share of a queue: where they came in, their
 // neighbour was paused in time (net/flow_control.h). The wire itself holds no more than its rate
 // and delay allow.
 //
 // Frames of a switch's own (fabric::Space::kOwn: results of reductions, and their first
 // acknowledgements) have come in nowhere, and wait on lossless links as well. So the link's share of
-// slots refuses them, and so does OwnShare: many are too short for slots.
+// slots refuses them, which all senders have together, and so does OwnShare: many are too short for
+// slots.
 #pragma once
 
 #include <algorithm>
