@@ -225,7 +225,8 @@ void CommunicatorState::end_turn(const Turn& turn, Code rc) {
   const Algorithm* const algorithm = turn.algorithm;
   if (!is_right && (algorithm == nullptr || !algorithm->has_met_all())) {
     safeguard_.fail();
-    return retire_tags();
+    if (turn.collective != Collective::kBcast || !is_mistake(rc)) retire_tags();
+    return;
   }
   const bool is_timed = is_right && algorithm->is_comparable();
   safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
@@ -391,7 +392,7 @@ bool CommunicatorState::close() {
 }
 
 void CommunicatorState::detach() {
-  if (algorithms_.has_given_up()) retire_tags();
+  if (algorithms_.has_given_up() || safeguard_.has_failed()) retire_tags();
   algorithms_.detach();
   safeguard_.forget();
   (void)take_call();

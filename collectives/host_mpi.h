@@ -61,8 +61,8 @@ PlaceInJob place_in_job(const Communicator& comm, int rank);
 // Reserves `count` tags of the communicator, from the returned one downwards. Every rank calls it
 // at the same point of the communicator's life.
 int reserve_tags(Communicator& comm, int count);
-// Messages of the communicator may stay under way for ever. So no other communicator gets its tags
-// as long as the process runs.
+// Messages of the communicator may stay under way for ever. So this process gives its tags
+// to no other communicator.
 void retire_tags(Communicator& comm);
 // The object lives on after the program has freed the communicator, until release().
 void retain(Communicator& comm);

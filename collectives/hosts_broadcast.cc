@@ -15,15 +15,6 @@ namespace cepheus::coll {
 
 using Otherwise = TeamBroadcast::Otherwise;
 
-namespace {
-
-// The ranks' calls differ, so perhaps their windows do.
-bool is_mistake(Code rc) {
-  return rc == Code::kCountsDiffer || rc == Code::kTruncated || rc == Code::kRootsDiffer;
-}
-
-}  // namespace
-
 // By the role, and whether the window is the first of a blocking broadcast.
 const HostsBroadcast::Path HostsBroadcast::kPaths[3][2] = {
     // kRootLeads

@@ -208,7 +208,7 @@ void Safeguard::judge(Class& sizes, const Times& times) {
                       judge.other_ns(), judge.comparisons(), sizes.second.by_messages};
       },
       sizes.second.judge);
-  if (plan_.way != before.way) log_change();
+  if (plan_.way != before.way && judgement_) log_change();
 }
 
 void Safeguard::log_change() const {

@@ -25,6 +25,9 @@
 //                that has failed ends it, and no rank can complete it alone. So all ranks know of the
 //                failure, though only some have the plan. No later one goes to the saved function
 //
+// Not handled: MPI's messages fail within that reduction, after all have agreed. Ranks that complete it
+// follow the plan, perhaps into the saved function, and the others do not.
+//
 // Failures may stay under way for ever, so the communicator's tags are not used again
 // (host::retire_tags).
 //
@@ -62,6 +65,8 @@ class Safeguard {
   void end(std::optional<Route> route);
   // ... in an error, and perhaps not all ranks have begun it.
   void fail();
+  // Failures between the ranks may be under way.
+  bool has_failed() const { return has_failed_; }
 
   // No call follows: cancels the receives that are posted on the communicator.
   void forget() {

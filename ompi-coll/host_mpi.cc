@@ -59,8 +59,11 @@ int reserve_tags(Communicator& comm, int count) {
 }
 
 // Messages match by the context id, too, which ranks take for a new communicator only where none of them
-// has it in use.
-void retire_tags(Communicator& comm) { retain(comm); }
+// has it in use. MPI_Finalize counts dynamic communicators that are in use, and those that are not
+// freed: they must be the same.
+void retire_tags(Communicator& comm) {
+  if (!is_dynamic(comm)) retain(comm);
+}
 
 void retain(Communicator& comm) { OBJ_RETAIN(communicator(comm)); }
 

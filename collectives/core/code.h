@@ -19,6 +19,11 @@ enum class Code : int {
   kRootsDiffer
 };
 
+// The ranks' calls differ, so perhaps their windows do. Ranks find it behind all messages of the call.
+constexpr bool is_mistake(Code rc) {
+  return rc == Code::kTruncated || rc == Code::kCountsDiffer || rc == Code::kRootsDiffer;
+}
+
 // The ways that calls take.
 enum class Route : std::uint8_t {
   kEager,    // a broadcast by multicast, copied

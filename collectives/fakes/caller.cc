@@ -180,7 +180,7 @@ void Caller::finish(Code rc) {
     safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);
   } else {
     safeguard_.fail();
-    host::retire_tags(team_.comm());
+    if (!payload_ || !is_mistake(rc)) host::retire_tags(team_.comm());
   }
   payload_.reset();
   reduction_.reset();
@@ -193,7 +193,7 @@ void Caller::look_after() {
 
 bool Caller::close() {
   if (!algorithms_.tear_down()) return false;
-  if (algorithms_.has_given_up()) host::retire_tags(team_.comm());
+  if (algorithms_.has_given_up() || safeguard_.has_failed()) host::retire_tags(team_.comm());
   algorithms_.detach();
   return true;
 }
