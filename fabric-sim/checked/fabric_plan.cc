@@ -13,7 +13,6 @@ constexpr std::uint64_t kFabricStream = 0xFAB'51'2E5;
 constexpr std::uint64_t kEventsPerHost = 30'000;
 // HELLOs go on while a failed group's tables and tombstones age.
 constexpr std::uint64_t kEventsPerHello = 3;
-constexpr wire::Duration kLongestRun = 10s;
 
 void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, bool hellos) {
   const net::Rules rules = plan.topology.switches.front().config.rules;

@@ -187,6 +187,8 @@ TEST(SeedsOfReductions, HoldEveryInvariant) {
   // The first REJECT, with the name of the hostile member, is lost.
   options = {.incidents = true, .reductions = true};
   expect_no_failure_from(90110030, 1, "--reductions --incidents", options);
+  // The leader's own host is hostile, and all others complain of it for 10 s.
+  expect_no_failure_from(93040972, 1, "--reductions --incidents", options);
 }
 
 TEST(SeedsOfReductions, HoldOnLosslessLinks) {
