@@ -8,7 +8,7 @@
 // Left out:
 //
 //   half precision      MPI has no such types yet; partial results would lose most of their digits
-//   MINLOC, MAXLOC      pairs with gaps, whose packed sizes do not divide a packet; gathers serve them
+//   MINLOC, MAXLOC      pairs with gaps; their packed sizes do not divide a packet. Gathers serve them
 //   complex products    no operation on single values; a complex sum is one of twice as many numbers
 //   long double         its format depends on the machine
 #pragma once
