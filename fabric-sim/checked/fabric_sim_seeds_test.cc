@@ -189,6 +189,9 @@ TEST(SeedsOfReductions, HoldEveryInvariant) {
   expect_no_failure_from(90110030, 1, "--reductions --incidents", options);
   // The leader's own host is hostile, and all others complain of it for 10 s.
   expect_no_failure_from(93040972, 1, "--reductions --incidents", options);
+  // A hostile leader's first UNREGISTER names itself alone, or only some members.
+  expect_no_failure_from(93006180, 1, "--reductions --incidents", options);
+  expect_no_failure_from(93063188, 1, "--reductions --incidents", options);
 }
 
 TEST(SeedsOfReductions, HoldOnLosslessLinks) {

@@ -228,7 +228,8 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   if (entry == nullptr) return;
   if (entry->table.mft.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
   list_branches(entry->table.mft, branches_);
-  request_confirms(call, request, entry->table.roster, branches_);
+  const wire::MrpMessage to_all = without_members(request.message);
+  request_confirms(call, {request.datagram, to_all}, entry->table.roster, branches_);
   groups_.bury(call, request.id());
 }
 

@@ -50,7 +50,8 @@ wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& request) 
       {request.ip.source, 0, request.udp.source_port, wire::without_ecn(request.ip.tos)});
 }
 
-// The same to all: without a list, with all other records.
+}  // namespace
+
 wire::MrpMessage without_members(const wire::MrpMessage& message) {
   wire::MrpMessage bare;
   bare.header = message.header;
@@ -59,8 +60,6 @@ wire::MrpMessage without_members(const wire::MrpMessage& message) {
   bare.skipped_size = message.skipped_size;
   return bare;
 }
-
-}  // namespace
 
 void Split::add(PortId port, const wire::MrpMember& member) { places_.push_back({port, &member}); }
 

@@ -27,6 +27,8 @@ class Split {
   std::vector<Place> places_;
 };
 
+// The same message to all: without a list, with all other records.
+wire::MrpMessage without_members(const wire::MrpMessage& message);
 // Sends the same request, without members, on every port; to a host under its own address, to the
 // member's process.
 void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> ports,

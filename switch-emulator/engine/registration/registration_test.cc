@@ -342,6 +342,13 @@ TEST(Unregister, IsPassedOnAgainWhenRepeated) {
   EXPECT_EQ(net->sw(1).group_count(), 0u);
 }
 
+TEST(Unregister, ThatNamesSomeMembersEndsTheGroupForAll) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kUnregister, 1, {net->member(0)});
+  for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net->inbox(h), Texts({"unregister e1"}));
+  EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
+}
+
 TEST(Unregister, OfManyGroupsKeepsABoundedNumberOfTombstones) {
   auto net = make_star(2, false, [](SwitchConfig& c) { c.max_tombstones = 1; });
   net->set_up_group();
