@@ -9,7 +9,7 @@ build_for_tests() {  # TARGETS...
 chosen() { /usr/bin/python3 -B tools/run/chosen.py "$build" "$@"; }
 
 # The short suite has unit tests, the simulators' seeds, and broadcasts, sender groups and a volume over live fabrics. It takes
-# about twelve minutes, packages and compiling included. It leaves out tests that need one of these packages, because a package
+# 12 to 20 minutes, packages and compiling included. It leaves out tests that need one of these packages, because a package
 # is large or serves one test.
 readonly only_with_all='^needs-(chromium|clang-format|debhelper|environment-modules|gnuplot-nox|libopenblas-serial-dev|mpich|perftest|prometheus|python3-pyverbs|python3-scapy|qemu-system-x86|slurm-wlm|tshark|ucx-utils|valgrind)$'
 # It also leaves out tests that run for more than 15 s, or need programs that no other test needs.
@@ -34,7 +34,7 @@ usage: ./run test                      run the short suite: unit tests, seeds, a
        ./run test --all                run every test, and every fuzzer for 15 s
        ./run test CTEST ARGUMENTS      run only those tests: -R NAME, -L unit, --rerun-failed
 
-Each installs and builds only the needs of its tests. The short suite takes about twelve minutes on two cores, packages
+Each installs and builds only the needs of its tests. The short suite takes 12 to 20 minutes on two cores, packages
 and compiling included; its summary names the tests that it leaves out. As another user than root, --all skips the virtual
 machine and the browser if their packages are missing.
 TEXT
