@@ -11,8 +11,6 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kFabricStream = 0xFAB'51'2E5;
 // Length of a run; its cost grows with the number of hosts.
 constexpr std::uint64_t kEventsPerHost = 30'000;
-// HELLOs go on while a failed group's tables and tombstones age.
-constexpr std::uint64_t kEventsPerHello = 3;
 
 void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, bool hellos) {
   const net::Rules rules = plan.topology.switches.front().config.rules;
@@ -31,11 +29,6 @@ void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, 
   }
   topology.assign_link_seeds();
   plan.topology = std::move(topology);
-  if (hellos) {
-    const std::uint64_t directions = 2 * plan.topology.trunks.size();
-    plan.event_budget +=
-        kEventsPerHello * directions * static_cast<std::uint64_t>(kLongestRun / kHello);
-  }
 }
 
 enum class Size { kSmall, kMedium, kLarge, kHuge };

@@ -8,8 +8,6 @@ namespace cepheus::sim {
 
 // Between two HELLOs of a trunk, if switches send any.
 inline constexpr wire::Duration kHello = std::chrono::milliseconds(1);
-// Runs in which a leader waits for an answer take so long.
-inline constexpr wire::Duration kLongestRun = std::chrono::seconds(10);
 // Time until every switch knows of a cut: the silence, and one lost list.
 inline constexpr wire::Duration kKnown = 16 * kHello;
 

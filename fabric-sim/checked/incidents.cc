@@ -120,9 +120,6 @@ void add_incidents(ScenarioPlan& plan) {
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = kOrphanAge;
 }
 
-constexpr std::uint64_t kEventsPerComplaint = 40;  // of COMPLAIN and ALIVE on all links
-constexpr wire::Duration kComplaints = 2ms;
-
 void add_hostile_member(ScenarioPlan& plan) {
   Random random(plan.seed ^ kHostileStream);
   if (random.chance(0.7)) return;
@@ -137,9 +134,6 @@ void add_hostile_member(ScenarioPlan& plan) {
     incident.attacks |= 1u << random.below(kAttacks);
   } while (random.chance(0.5));
   plan.incidents.push_back(incident);
-  // All others may complain of it until the end, and the leader answers each time.
-  plan.event_budget += kEventsPerComplaint * group.members.size() *
-                       static_cast<std::uint64_t>(kLongestRun / kComplaints);
   if (plan.groups.size() > 1 || random.chance(0.3)) return;
   GroupPlan honest = plan.groups.front();
   honest.id = wire::McstId(honest.id.value() + 1);

@@ -246,7 +246,7 @@ TEST_F(Residue, IsFoundWithoutFaultsBeforeTablesAge) {
 
 TEST(Progress, FindsARunThatUsesUpItsEventBudget) {
   ScenarioPlan plan = make_plan(1);
-  plan.event_budget = 50;
+  plan.event_budget = 10;
   const Outcome outcome = GroupScenario(plan).run();
   ASSERT_TRUE(outcome.failure);
   EXPECT_EQ(outcome.failure->invariant, Invariant::kProgress);

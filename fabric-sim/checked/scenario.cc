@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 Scenario::Scenario(const ScenarioPlan& plan, std::ostream* trace, std::ostream* recording)
     : plan_(plan),
-      simulator_(plan.event_budget),
+      simulator_(plan.event_budget, plan.events_per_millisecond()),
       findings_(simulator_),
       isolation_(plan_, findings_),
       network_(simulator_, plan_.topology, plan_.nics),

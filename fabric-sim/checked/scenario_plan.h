@@ -149,6 +149,11 @@ struct ScenarioPlan {
   bool late_packets_meet_tombstone = false;
   bool reduces = false;  // every group reduces (reductions/reduction_scenario.h)
   std::uint64_t event_budget = 400'000;
+  // ... and in each millisecond: HELLOs, complaints, questions and repeats go on while a run waits.
+  std::uint64_t events_per_millisecond() const {
+    constexpr std::uint64_t kOfAPart = 30;
+    return kOfAPart * (topology.hosts.size() + topology.switches.size() + topology.trunks.size());
+  }
 
   // All groups are sender groups, or none.
   bool has_sender_groups() const { return groups.front().has_one_sender; }

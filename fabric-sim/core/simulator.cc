@@ -36,6 +36,14 @@ void Simulator::pop_far() {
   far_[at] = event;
 }
 
+// Is an event left for the instant `at`?
+bool Simulator::may_run(Instant at) {
+  if (events_ < allowed_) return true;
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at.time_since_epoch());
+  allowed_ = budget_ + per_millisecond_ * static_cast<std::uint64_t>(milliseconds.count());
+  return events_ < allowed_;
+}
+
 Simulator::End Simulator::run(Instant until) {
   while (!stopped_) {
     const Event* const near = near_.front(now_);
@@ -49,7 +57,7 @@ Simulator::End Simulator::run(Instant until) {
       now_ = until;
       return End::kTime;
     }
-    if (events_ == budget_) return End::kBudget;
+    if (!may_run(next->at)) return End::kBudget;
     ++events_;
     const Event event = *next;
     if (is_far) {

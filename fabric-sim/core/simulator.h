@@ -2,7 +2,7 @@
 // requests.
 //
 // An endless simulation is a bug that must not look like a slow one: every run has an event budget,
-// and running out of it is a result of its own.
+// which may grow with virtual time, and running out of it is a result of its own.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,9 @@ class Actor {
 
 class Simulator {
  public:
-  explicit Simulator(std::uint64_t event_budget) : budget_(event_budget) {}
+  // `per_millisecond`: further events for each millisecond of virtual time.
+  explicit Simulator(std::uint64_t event_budget, std::uint64_t per_millisecond = 0)
+      : budget_(event_budget), per_millisecond_(per_millisecond), allowed_(event_budget) {}
 
   Instant now() const { return now_; }
   // `at` in the past means now.
@@ -58,13 +60,15 @@ class Simulator {
   static constexpr std::size_t kWays = 4;
   void push_far(const Event& event);
   void pop_far();
+  bool may_run(Instant at);
 
   NearEvents near_;
   std::vector<Event> far_;  // a heap, the earliest first
   Instant now_{};
   std::uint64_t next_number_ = 0;
   std::uint64_t events_ = 0;
-  const std::uint64_t budget_;
+  const std::uint64_t budget_, per_millisecond_;
+  std::uint64_t allowed_;  // events, as last computed
   bool stopped_ = false;
   Trace trace_;
 };

@@ -99,6 +99,26 @@ TEST(Simulator, EndsALivelockByItsEventBudget) {
   EXPECT_EQ(simulator.events(), 1000u);
 }
 
+class EachTenthMillisecond : public Actor {
+ public:
+  explicit EachTenthMillisecond(Simulator& simulator) : simulator_(simulator) {}
+  void on_event(Instant now, std::uint64_t) override { simulator_.schedule(now + 100us, *this); }
+
+ private:
+  Simulator& simulator_;
+};
+
+TEST(Simulator, HasABudgetThatGrowsWithTime) {
+  const auto run_with = [](std::uint64_t per_millisecond) {
+    Simulator simulator(100, per_millisecond);
+    EachTenthMillisecond actor(simulator);
+    simulator.schedule(at(0us), actor);
+    return simulator.run(at(1s));
+  };
+  EXPECT_EQ(run_with(10), Simulator::End::kTime);
+  EXPECT_EQ(run_with(9), Simulator::End::kBudget);
+}
+
 class Stopper : public Actor {
  public:
   explicit Stopper(Simulator& simulator) : simulator_(simulator) {}
