@@ -4,7 +4,7 @@
 //
 // A switch shows itself by the answers of members behind it. In a group of two there is one such
 // member, which may be late: its program is elsewhere. So a silent group of two counts only behind
-// another silent registration that had ended before it began.
+// another silent registration that had ended before it began, and not long before: see kInARow.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,16 @@ namespace cepheus::coll {
 class Silence {
  public:
   using Duration = Backoff::Duration;
+  // Silent registrations with a longer pause between them, in which others were free to begin, are not
+  // in a row: the memory begins anew. Each of two late members of two groups says nothing about the
+  // other one, or about a switch. A fabric without a switch costs a second in so long a time then, as
+  // it does where this memory holds registrations for the longest time.
+  static constexpr Duration kInARow = Backoff::kLongest;
 
   // No member has answered a registration from `began` to `now`, of `members` with the one that leads.
   // One that began before the end of another, in another communicator, says nothing new.
   void note(Duration began, Duration now, std::uint32_t members, std::string reason) {
+    if (seen_ && began - *seen_ > backoff_.interval() + kInARow) forget();
     const bool follows = seen_ && began >= *seen_;
     const bool counts = follows || (members > 2 && !is_known());
     if (counts || !seen_) seen_ = now;
@@ -33,8 +39,7 @@ class Silence {
   // A switch has answered.
   void end(Duration now) {
     backoff_.began(now);
-    reason_.clear();
-    seen_.reset();
+    forget();
   }
   // Registrations shall not begin at `now`, for reason().
   bool holds(Duration now) const { return is_known() && now < *seen_ + backoff_.interval(); }
@@ -42,6 +47,10 @@ class Silence {
 
  private:
   bool is_known() const { return !reason_.empty(); }
+  void forget() {
+    reason_.clear();
+    seen_.reset();
+  }
 
   Backoff backoff_;
   std::optional<Duration> seen_;  // the end of the last silent one

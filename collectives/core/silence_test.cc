@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace cepheus::coll {
 namespace {
 
@@ -43,6 +45,44 @@ TEST(Silence, OfAGroupOfTwoCountsTheSecondTime) {
   silence.end(6s);
   silence.note(7s, 8s, 2, "no switch");
   EXPECT_FALSE(silence.holds(8s)) << "a switch has answered meanwhile";
+}
+
+// Two programs that were late, hours apart, are no sign of a fabric without a switch.
+TEST(Silence, OfGroupsOfTwoCountsOnlyInARow) {
+  for (const auto& [pause, counts] : {std::pair<Silence::Duration, bool>{Silence::kInARow, true},
+                                      {Silence::kInARow + 1ns, false},
+                                      {3h, false}}) {
+    Silence silence;
+    silence.note(0s, 1s, 2, "no switch");
+    silence.note(1s + pause, 2s + pause, 2, "no switch");
+    EXPECT_EQ(silence.holds(2s + pause), counts) << pause.count();
+    silence.note(3s + pause, 4s + pause, 2, "no switch");
+    EXPECT_TRUE(silence.holds(4s + pause)) << "it follows the one before";
+  }
+}
+
+// ... nor behind a silence that was known hours ago.
+TEST(Silence, OfAGroupOfTwoDoesNotFollowAnOldOne) {
+  Silence silence;
+  silence.note(0s, 1s, 3, "no switch");
+  silence.note(2h, 2h + 1s, 2, "no switch");
+  EXPECT_FALSE(silence.holds(2h + 1s));
+}
+
+// Registrations are held for up to a minute, and then the next one begins.
+TEST(Silence, IsInARowAfterTheTimeForWhichItHolds) {
+  for (const std::uint32_t members : {2, 3}) {
+    Silence silence;
+    silence.note(-2s, -1s, members, "no switch");
+    Silence::Duration now = 0s;
+    for (int each = 0; each < 12; ++each) {
+      silence.note(now, now + 1s, members, "no switch");
+      now += 1s;
+      ASSERT_TRUE(silence.holds(now)) << each;
+      while (silence.holds(now)) now += 500ms;
+    }
+    EXPECT_GT(now, 5min);
+  }
 }
 
 TEST(Silence, OfALargerGroupCountsBesideThatOfAGroupOfTwo) {
