@@ -228,6 +228,8 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   if (entry == nullptr) return;
   if (entry->table.mft.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
   list_branches(entry->table.mft, branches_);
+  // A repeat names no evicted member, and a hostile leader names any. Without its table this switch
+  // passes no later message on, so now all switches and members behind it learn of the end.
   const wire::MrpMessage to_all = without_members(request.message);
   request_confirms(call, {request.datagram, to_all}, entry->table.roster, branches_);
   groups_.bury(call, request.id());
@@ -348,35 +350,6 @@ void Registrar::on_alive(Call& call, const MrpRequest& request) {
     }
   }
   parts.send(call, request);
-}
-
-// A host publishes its own memory, to its own switch.
-void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
-                           const wire::Publication& publication) {
-  call.count(Counter::kMrpPublish);
-  const wire::MrpHeader& h = publication.header;
-  if (h.mcst_id != datagram.ip.destination) return call.count(Counter::kDropMalformed);
-  const bool is_host = call.port(call.ingress()).kind == PortKind::kHost;
-  if (!is_host || publication.member.host != datagram.ip.source) {
-    return call.count(Counter::kDropMrpForged);
-  }
-  GroupEntry* entry = groups_.find(h.mcst_id);
-  if (entry == nullptr) return call.count(Counter::kDropUnknownGroup);
-  if (entry->leader.instance != h.instance) return call.count(Counter::kDropMrpForeign);
-  Mft& mft = entry->table.mft;
-  if (mft.epoch != h.epoch) return call.count(Counter::kDropMrpStale);
-  const PathNo path = mft.find(call.ingress());
-  if (path == kNoPath || mft.paths[path].qpn != publication.member.qpn) {
-    return call.count(Counter::kDropNotMember);
-  }
-  switch (mft.behaviour->on_publication(path, publication)) {
-    case Behaviour::Published::kNotServed:
-      return refuse_regions(call, mft, entry->leader, mft.paths[path]);
-    case Behaviour::Published::kTooOld:
-      return call.count(Counter::kDropMrpStale);
-    case Behaviour::Published::kYes:
-      return confirm_publication(call, datagram, publication);
-  }
 }
 
 // The recipients may be behind switches that have refused the group, so it follows the routes. A

@@ -342,6 +342,18 @@ TEST(Unregister, IsPassedOnAgainWhenRepeated) {
   EXPECT_EQ(net->sw(1).group_count(), 0u);
 }
 
+// The leader's first UNREGISTER was lost on its own link, and its repeat names no evicted member.
+TEST(Unregister, ThatNamesMembersEndsTheGroupBehindEvictedOnes) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kEvict, 1, {net->member(2), net->member(3)});
+  net->clear();
+  net->control(0, MrpType::kUnregister, 1, {net->member(1)});
+  EXPECT_EQ(net->inbox(1), Texts({"unregister e1"}));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+  EXPECT_EQ(net->sw(1).group_count(), 0u);
+}
+
+// A hostile leader names itself alone.
 TEST(Unregister, ThatNamesSomeMembersEndsTheGroupForAll) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kUnregister, 1, {net->member(0)});
