@@ -38,12 +38,27 @@ void Ageing::age(Call& call, McstId id) {
   dissolve(call, id, entry.orphaned ? MrpReject::kEvicted : MrpReject::kNone);
 }
 
-// No leader repeats a switch's UNREGISTER. Switches that got the first pass this one on.
+// No leader repeats a switch's UNREGISTER, and a leader's repeats name no evicted member. Switches
+// that got the first pass this one on.
 void Ageing::on_timer(Call& call) {
   for (; !repeats_.empty() && repeats_.front().at <= call.now; repeats_.pop_front()) {
-    CEPHEUS_SITUATION("a switch repeats its UNREGISTER to switches behind it");
-    pass_on_aged_again(call, repeats_.front().group, repeats_.front().ports);
+    const Repeat& due = repeats_.front();
+    const Tombstone* stone = groups_.find_tombstone(due.id);
+    if (stone == nullptr || stone->epoch != due.epoch) continue;
+    if (!stone->by_switch && stone->roster.awaited() == 0) continue;
+    if (stone->by_switch)
+      CEPHEUS_SITUATION("a switch repeats its UNREGISTER to switches behind it");
+    if (!stone->by_switch) CEPHEUS_SITUATION("a switch repeats its leader's UNREGISTER");
+    pass_on_aged_again(call, {due.id, due.epoch, stone->leader, due.why}, stone->ports);
   }
+}
+
+void Ageing::repeat_later(const Call& call, McstId id, MrpReject why) {
+  const Tombstone* stone = groups_.find_tombstone(id);
+  const auto is_trunk = [&](PortId p) { return call.port(p).kind != PortKind::kHost; };
+  if (stone == nullptr || std::ranges::none_of(stone->ports, is_trunk)) return;
+  if (repeats_.size() >= call.config.max_tombstones) repeats_.pop_front();
+  repeats_.push_back({call.now + call.config.rest / 2, id, stone->epoch, why});
 }
 
 void Ageing::dissolve(Call& call, McstId id, MrpReject why) {
@@ -51,14 +66,11 @@ void Ageing::dissolve(Call& call, McstId id, MrpReject why) {
   GroupInstance& table = entry.table;
   std::vector<PortId> branches;
   list_branches(table.mft, branches);
-  const AgedGroup aged{id, table.mft.epoch, entry.leader, why};
-  pass_on_aged(call, aged, branches, table.roster);
-  std::erase_if(branches, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
-  if (!branches.empty())
-    repeats_.push_back({call.now + call.config.rest / 2, aged, std::move(branches)});
+  pass_on_aged(call, {id, table.mft.epoch, entry.leader, why}, branches, table.roster);
   table.roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
   groups_.bury(call, id);
   if (Tombstone* stone = groups_.find_tombstone(id)) stone->by_switch = true;
+  repeat_later(call, id, why);
 }
 
 }  // namespace cepheus::fabric

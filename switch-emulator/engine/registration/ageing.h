@@ -1,5 +1,6 @@
 // The end of groups that were neither used nor refreshed for too long (docs/protocol.md,
-// "Registration"): no leader ends them, so the switch does, in its name.
+// "Registration"): no leader ends them, so the switch does, in its name. Also the repeats of
+// UNREGISTER that no leader sends.
 #pragma once
 
 #include <deque>
@@ -9,7 +10,7 @@
 
 namespace cepheus::fabric {
 
-// A group that a switch has freed without its leader.
+// A group that has ended at a switch, without its leader.
 struct AgedGroup {
   McstId id;
   std::uint16_t epoch = 0;
@@ -23,6 +24,9 @@ class Ageing {
 
   // Frees the group, and informs the nodes behind this switch.
   void age(Call& call, McstId id);
+  // The group has ended here: its switches behind get UNREGISTER again after half of the rest time,
+  // unless all members confirm the leader's.
+  void repeat_later(const Call& call, McstId id, wire::MrpReject why);
   void on_timer(Call& call);
   Instant deadline() const { return repeats_.empty() ? wire::kNever : repeats_.front().at; }
 
@@ -30,12 +34,12 @@ class Ageing {
   void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   GroupTable& groups_;
-  // UNREGISTERs to be sent again, in the order of their times: at most max_groups in each
-  // orphan_age.
+  // UNREGISTERs to be sent again, in the order of their times: at most max_tombstones.
   struct Repeat {
     Instant at;
-    AgedGroup group;
-    std::vector<PortId> ports;
+    McstId id;
+    std::uint16_t epoch = 0;
+    wire::MrpReject why = wire::MrpReject::kNone;
   };
   std::deque<Repeat> repeats_;
 };

@@ -361,6 +361,32 @@ TEST(Unregister, ThatNamesSomeMembersEndsTheGroupForAll) {
   EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
 }
 
+// Host 1 is the only member that is left, so the leader repeats nothing once it has confirmed.
+TEST(Unregister, IsRepeatedByTheLeadersSwitchForSwitchesOfEvictedMembers) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kEvict, 1, {net->member(2), net->member(3)});
+  net->lose = [](std::size_t, std::size_t, const std::string&) { return true; };
+  net->control(0, MrpType::kUnregister, 1);
+  net->lose = nullptr;
+  net->confirm(1, MrpType::kUnregister);
+  EXPECT_EQ(net->sw(1).group_count(), 1u);
+  net->advance(net->config(0).rest / 2);
+  EXPECT_EQ(net->sw(1).group_count(), 0u);
+}
+
+TEST(Unregister, IsNotRepeatedOnceAllHaveConfirmed) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kUnregister, 1);
+  for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kUnregister);
+  Texts over;
+  net->lose = [&](std::size_t, std::size_t, const std::string& t) {
+    over.push_back(t);
+    return false;
+  };
+  net->advance(net->config(0).rest);
+  EXPECT_EQ(over, Texts());
+}
+
 TEST(Unregister, OfManyGroupsKeepsABoundedNumberOfTombstones) {
   auto net = make_star(2, false, [](SwitchConfig& c) { c.max_tombstones = 1; });
   net->set_up_group();
