@@ -15,15 +15,17 @@ inline constexpr SenderNo kFabricItself = 0xFFFFFFFF;
 template <typename Amount>
 class SenderShares {
  public:
-  // Senders with numbers this far apart have one share together.
+  // Hosts with numbers this far apart have one share together.
   static constexpr std::size_t kClasses = 256;
-  using Class = std::uint8_t;
+  using Class = std::uint16_t;
 
-  static Class of(SenderNo sender) { return static_cast<Class>(sender % kClasses); }
+  static Class of(SenderNo sender) {
+    return static_cast<Class>(sender == kFabricItself ? kClasses : sender % kClasses);
+  }
   wire::Share<Amount>& operator[](Class sender) { return shares_[sender]; }
 
  private:
-  std::array<wire::Share<Amount>, kClasses> shares_{};
+  std::array<wire::Share<Amount>, kClasses + 1> shares_{};  // the fabric's own is the last
 };
 // Entries of a ring.
 using RingShares = SenderShares<std::uint16_t>;
