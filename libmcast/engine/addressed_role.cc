@@ -21,7 +21,10 @@ void AddressedRole::on_message(wire::Instant now, wire::Ipv4 from, const wire::M
 void AddressedRole::look(wire::Instant now, GroupOutput& out) {
   if (group_.state() != MCAST_GROUP_ACTIVE) return;
   const Flow& flow = group_.work().flow();
-  switch (presence_.look(now, flow.messages_received, flow.receives_posted > 0)) {
+  // A reduction lane's receives are its credit, and always posted.
+  const bool waits =
+      group_.settings().reduction ? flow.results_awaited() > 0 : flow.receives_posted > 0;
+  switch (presence_.look(now, flow.messages_received, waits)) {
     case Presence::Step::kNone:
       return;
     case Presence::Step::kRequest:

@@ -158,8 +158,7 @@ void GroupEngine::look_for_lagging_members(wire::Instant now, GroupOutput& out) 
 // Of a reduction a send ends once the switch has stored it. Its result waits for all members.
 void GroupEngine::look_for_late_results(wire::Instant now, GroupOutput& out) {
   const Flow& flow = work().flow();
-  const std::uint64_t awaited = flow.messages_sent - flow.messages_received;
-  request_unless_moving(now, {flow.messages_received, awaited > 0 ? 1 : 0}, out);
+  request_unless_moving(now, {flow.messages_received, flow.results_awaited() > 0 ? 1 : 0}, out);
 }
 
 void GroupEngine::request_unless_moving(wire::Instant now, Awaited awaited, GroupOutput& out) {

@@ -92,6 +92,9 @@ class PairSync {
 struct Flow {
   std::uint64_t messages_sent = 0, messages_received = 0, sends_completed = 0;
   unsigned sends_outstanding = 0, receives_posted = 0;
+
+  // Of a reduction lane: this member has contributed to these units, and lacks their results.
+  std::uint64_t results_awaited() const { return messages_sent - messages_received; }
 };
 
 class PostedWork {

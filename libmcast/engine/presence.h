@@ -34,7 +34,7 @@ class Presence {
   }
 
   // Call it after all that has arrived was taken in. `received` counts the group's messages,
-  // `waiting`: some receive is posted.
+  // `waiting`: the member waits for a further one.
   Step look(wire::Instant now, std::uint64_t received, bool waiting) {
     const wire::Duration passed = attention_.look(now);
     if (!waiting || received != received_) {

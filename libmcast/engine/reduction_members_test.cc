@@ -85,6 +85,22 @@ TEST_F(TwoReducers, ComplainWhileAResultIsMissing) {
   EXPECT_THAT(look(member_, 600ms), IsEmpty()) << "the result has come";
 }
 
+// A reduction lane posts all its receives when it is made.
+TEST_F(TwoReducers, RequestNothingWhileTheGroupIsIdle) {
+  lead(member_);
+  for (Member* each : {&leader_, &member_}) each->engine.work().on_receive_posted();
+  for (int half_second = 0; half_second < 120; ++half_second) {
+    ASSERT_THAT(look(leader_, 250ms), IsEmpty()) << half_second;
+    ASSERT_THAT(look(member_, 250ms), IsEmpty()) << half_second;
+  }
+  member_.engine.work().on_send_posted(1);
+  std::vector<std::string> sent;
+  for (int i = 0; i < 6; ++i) {
+    for (const std::string& type : look(member_, 250ms)) sent.push_back(type);
+  }
+  EXPECT_THAT(sent, ElementsAre("complain", "complain")) << "for a late member, and for presence";
+}
+
 TEST_F(TwoReducers, DoNotComplainWhileTheProgramDoesNotLook) {
   lead(member_);
   member_.engine.work().on_send_posted(1);
