@@ -350,7 +350,8 @@ void Group::on_completion(const ibv_wc& wc, Events& out) {
   const bool is_flushed = id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR;
   if (is_flushed && engine_.work().sync().keeps_flushed(wc.wr_id)) return;
   if (wc.status != IBV_WC_SUCCESS && state() != MCAST_GROUP_FAILED) {
-    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
+    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+         work_failure_text(wc.status, id.is_receive, reduction_ != nullptr));
   }
   if (id.slot != WorkId::kMarker) complete(wc, out);  // a marked announcement: its WRITE also ends
 }

@@ -57,7 +57,28 @@ bool post(ibv_qp* pair, ibv_send_wr wr) {
   return ibv_post_send(pair, &wr, &bad) == 0;
 }
 
-const char* meaning(ibv_wc_status status, bool is_receive) {
+// Of a reduction. A member's packets go no further than its switch.
+const char* meaning_of_reduction(ibv_wc_status status) {
+  switch (status) {
+    case IBV_WC_RETRY_EXC_ERR:
+      return "its switch stopped acknowledging, or the path to it is cut";
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+      return "its switch had no slot for a contribution: the switches and this library are of "
+             "different versions";
+    case IBV_WC_LOC_LEN_ERR:
+      return "a packet was longer than a slot: the switches and this library are of different "
+             "versions";
+    case IBV_WC_REM_INV_REQ_ERR:
+      return "its switch does not serve this contribution, or it was longer than a packet of the "
+             "group";
+    default:
+      return nullptr;
+  }
+}
+
+const char* meaning(ibv_wc_status status, bool is_receive, bool of_reduction) {
+  const char* const of_its_switch = of_reduction ? meaning_of_reduction(status) : nullptr;
+  if (of_its_switch != nullptr) return of_its_switch;
   switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
       return "a member or the switch stopped acknowledging, cepheusctl groups shows the lagging "
@@ -85,9 +106,9 @@ const char* meaning(ibv_wc_status status, bool is_receive) {
 
 }  // namespace
 
-std::string work_failure_text(ibv_wc_status status, bool is_receive) {
+std::string work_failure_text(ibv_wc_status status, bool is_receive, bool of_reduction) {
   return std::string(is_receive ? "receive" : "send") + " failed (" + ibv_wc_status_str(status) +
-         "): " + meaning(status, is_receive) + "; set up again with fresh groups";
+         "): " + meaning(status, is_receive, of_reduction) + "; set up again with fresh groups";
 }
 
 Expected<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,

@@ -35,7 +35,7 @@ struct RegionPlace {
 };
 
 // The reason of a failed work request, for users: the verbs status and its usual cause in a group.
-std::string work_failure_text(ibv_wc_status status, bool is_receive);
+std::string work_failure_text(ibv_wc_status status, bool is_receive, bool of_reduction);
 
 class QueuePair {
  public:

@@ -184,10 +184,14 @@ void GroupEngine::look_for_stall(wire::Instant now, GroupOutput& out) {
   Watchdog& watchdog = group_.watchdog();
   const Flow& flow = work().flow();
   if (!watchdog.look(now, flow.sends_completed, watched_ && flow.sends_outstanding > 0)) return;
+  const char* const cause =
+      group_.settings().reduction
+          ? "its switch stopped acknowledging, or the path to it is cut"
+          : "a member or the switch stopped acknowledging, cepheusctl groups shows the lagging "
+            "members";
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
-              "no send completed for " + milliseconds_text(watchdog.limit()) +
-                  ": a member or the switch stopped acknowledging, cepheusctl groups shows the "
-                  "lagging members; set up again with fresh groups",
+              "no send completed for " + milliseconds_text(watchdog.limit()) + ": " + cause +
+                  "; set up again with fresh groups",
               out);
 }
 

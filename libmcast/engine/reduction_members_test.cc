@@ -101,6 +101,19 @@ TEST_F(TwoReducers, RequestNothingWhileTheGroupIsIdle) {
   EXPECT_THAT(sent, ElementsAre("complain", "complain")) << "for a late member, and for presence";
 }
 
+// No other member acknowledges a contribution.
+TEST_F(TwoReducers, NameTheSwitchIfNoSendCompletes) {
+  lead(member_);
+  member_.engine.work().on_send_posted(1);
+  for (int i = 0; i < 100 && member_.group().status() == MCAST_OK; ++i) {
+    now_ += 100ms;
+    member_.handle(&GroupEngine::look, now_);
+    deliver(leader_, member_, now_);  // the leader answers
+  }
+  EXPECT_THAT(member_.group().reason(),
+              HasSubstr("no send completed for 8000 ms: its switch stopped acknowledging"));
+}
+
 TEST_F(TwoReducers, DoNotComplainWhileTheProgramDoesNotLook) {
   lead(member_);
   member_.engine.work().on_send_posted(1);
