@@ -81,7 +81,9 @@ void LeaderRole::follow(GroupOutput& out) {
   }
   if (r.state() == State::kConnecting) {
     if (group_.is_connecting() || is_connected_) return;
-    group_.connect(group_end(r.id(), r.epoch(), r.path().mtu), out);
+    RemoteEnd remote = group_end(r.id(), r.epoch(), r.path().mtu);
+    if (const auto& reduction = group_.settings().reduction) remote.unit = reduction->unit;
+    group_.connect(remote, out);
   } else if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason(), out);
   } else if (r.state() == State::kActive) {

@@ -66,7 +66,8 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
 
 void MemberRole::connect(wire::Instant now, const wire::MrpHeader& header, GroupOutput& out) {
   connect_ = header;
-  const RemoteEnd remote = group_end(membership_.id(), membership_.epoch(), membership_.path().mtu);
+  RemoteEnd remote = group_end(membership_.id(), membership_.epoch(), membership_.path().mtu);
+  if (group_.settings().reduction) remote.unit = membership_.reduction().unit;
   if (!group_.connect(remote, out)) membership_.connected(now, false, out);
 }
 

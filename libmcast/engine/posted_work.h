@@ -2,6 +2,7 @@
 // the pair, where switches leave them to the hosts (mrp::PsnSync).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -103,7 +104,8 @@ class PostedWork {
   PostedWork(std::uint32_t path_mtu, std::uint32_t nic_window)
       : path_mtu_(path_mtu), window_(nic_window) {}
 
-  // Payload bytes of a packet: the group's once it is connected, before that the device's.
+  // Payload bytes of a packet: the group's once it is connected, before that the device's. Of a
+  // reduction group at most its leader's unit.
   std::uint32_t path_mtu() const { return path_mtu_; }
   const Flow& flow() const { return flow_; }
   const SendWindow& window() const { return window_; }
@@ -113,7 +115,7 @@ class PostedWork {
 
   void connect(const RemoteEnd& remote) {
     sync_.connect(remote.start);
-    path_mtu_ = remote.path_mtu;
+    path_mtu_ = remote.unit == 0 ? remote.path_mtu : std::min(remote.path_mtu, remote.unit);
   }
   void open(std::uint32_t packets) { window_.open(packets); }
   void renew(std::uint32_t packets) { window_.renew(packets); }

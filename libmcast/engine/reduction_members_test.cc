@@ -114,6 +114,18 @@ TEST_F(TwoReducers, NameTheSwitchIfNoSendCompletes) {
               HasSubstr("no send completed for 8000 ms: its switch stopped acknowledging"));
 }
 
+// A leader of another make may choose less than the path MTU.
+TEST_F(TwoReducers, HaveTheLeadersUnit) {
+  Member leader(0, false, kMtu, true, MrpReduction{MrpReduction::kGather, 256, 64});
+  mrp::RegistrationConfig config = mrp::test::leader_config();
+  config.host = leader.group().member().host;
+  ASSERT_TRUE(
+      leader.engine.lead(now_, config, {mrp::test::kGroup, mrp::test::kEpoch}, names_, leader.out));
+  deliver(leader, member_, now_);
+  EXPECT_EQ(member_.group().status(), MCAST_OK);
+  EXPECT_EQ(member_.engine.work().path_mtu(), 256u);
+}
+
 TEST_F(TwoReducers, DoNotComplainWhileTheProgramDoesNotLook) {
   lead(member_);
   member_.engine.work().on_send_posted(1);

@@ -12,6 +12,7 @@ struct RemoteEnd {
   wire::Qpn qpn;
   wire::Psn start;
   std::uint32_t path_mtu = 0;  // bytes; 0: the device's
+  std::uint32_t unit = 0;      // of a reduction group: a packet's bytes at most, by its leader
 };
 
 // A group's: destination address the McstID, destination QPN 0x1.
