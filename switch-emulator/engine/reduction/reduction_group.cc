@@ -64,7 +64,6 @@ ReductionGroup::ReductionGroup(const Mft& mft, const SwitchConfig& config,
                                const wire::MrpReduction& reduction)
     : tree_(mft),
       start_(wire::group_start_psn(mft.id, mft.epoch)),
-      feedback_wait_(config.feedback_wait),
       probe_wait_(config.reduction_probe),
       slots_(reduction) {}
 
@@ -319,7 +318,7 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
     return schedule(repeat_due(call, path));
   }
   if (out.is_paused()) return;  // it would end the pause
-  if (out.on_nak(call.now, floor_of(path))) return send_due(call, packets, path);
+  if (out.on_nak(call.now, floor_of(call, path))) return send_due(call, packets, path);
   CEPHEUS_SITUATION("a NAK comes again for what has just been repeated");
   send_due(call, packets, path);
 }

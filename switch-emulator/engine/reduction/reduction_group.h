@@ -101,7 +101,7 @@ class ReductionGroup final : public Behaviour {
   void complete(Call& call, HopPackets& packets);
   void publish(Call& call, HopPackets& packets);
   void send_due(Call& call, HopPackets& packets, PathNo path);
-  Duration floor_of(PathNo path) const;
+  Duration floor_of(const Call& call, PathNo path) const;
   Instant repeat_due(const Call& call, PathNo path) const;
   void add_again(const GroupPacket& packet, const UnitShape& shape, Unit unit, Instant now);
   void acknowledge(HopPackets& packets, PathNo path);
@@ -114,7 +114,7 @@ class ReductionGroup final : public Behaviour {
 
   const Mft& tree_;
   const Psn start_;
-  const Duration feedback_wait_, probe_wait_;
+  const Duration probe_wait_;
   UnitSlots slots_;
   std::vector<Hop> hops_;  // by path
   Unit newest_ = 0, complete_ = 0, results_ = 0;

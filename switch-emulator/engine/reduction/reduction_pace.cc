@@ -30,8 +30,9 @@ void ReductionGroup::slow(Call& call, HopPackets& packets, PathNo path) {
 }
 
 // The least time after which an answer is overdue: a switch's acknowledgement may be late.
-Duration ReductionGroup::floor_of(PathNo path) const {
-  return tree_.paths[path].is_host ? feedback_wait_ : std::max(feedback_wait_, kAckWait);
+Duration ReductionGroup::floor_of(const Call& call, PathNo path) const {
+  const Duration wait = call.config.feedback_wait;
+  return tree_.paths[path].is_host ? wait : wait + kAckWait;
 }
 
 // When units are repeated. Packets that wait for the end of a pause are under way.
@@ -39,8 +40,8 @@ Instant ReductionGroup::repeat_due(const Call& call, PathNo path) const {
   const Requester& out = hops_[path].out;
   if (!out.is_paused() && !call.rules().reduction_repeats) return wire::kNever;
   const auto pause_end = call.pause_end(tree_.paths[path].port);
-  if (!pause_end) return out.due(floor_of(path));
-  return out.due(std::max(floor_of(path), kLongestSilence), *pause_end);
+  const Duration floor = std::max(floor_of(call, path), pause_end ? kLongestSilence : Duration{});
+  return out.due(floor, pause_end.value_or(Instant()));
 }
 
 }  // namespace cepheus::fabric

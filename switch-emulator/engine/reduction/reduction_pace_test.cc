@@ -162,5 +162,41 @@ TEST(ReductionSpace, IsNotFilledByRepeatsDuringAPauseWithoutAKnownEnd) {
   EXPECT_FALSE(net->inbox(0).empty());
 }
 
+// A reload may change it while groups are active.
+TEST(ReductionPace, FollowsAChangedFeedbackWait) {
+  auto net = make_star(2, false);
+  TestMembers members(*net, 2, 8, 0);
+  for (const std::size_t m : {0, 1}) members.contribute(m);
+  members.receive_all();  // the round trip is known
+  for (const std::size_t m : {0, 1}) members.contribute(m);
+  members.receive(1);
+  net->config(0).feedback_wait = 700ms;
+  net->sw(0).take_settings(net->config(0));
+  net->clear();
+  net->advance(400ms);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->advance(400ms);
+  EXPECT_EQ(net->inbox(0), Texts({"data 1"}));
+}
+
+// Acknowledgements of a switch are late by up to 1 ms, however long its neighbours wait.
+TEST(ReductionPace, WaitsLongerForASwitch) {
+  auto net = make_pair_of_switches(false, [](SwitchConfig& c) { c.feedback_wait = 50ms; });
+  TestMembers members(*net, 4, 8, 0);
+  for (const std::size_t m : {0, 1, 2, 3}) members.contribute(m);
+  members.receive_all();
+  net->advance(1ms);
+  std::size_t partials = 0;
+  net->lose = [&](std::size_t from, std::size_t, const std::string& text) {
+    if (from == 1 && text == "data 1") ++partials;
+    return true;
+  };
+  for (const std::size_t m : {2, 3}) members.contribute(m);
+  net->advance(50ms + 500us);
+  EXPECT_EQ(partials, 1u);
+  net->advance(10ms);
+  EXPECT_EQ(partials, 2u);
+}
+
 }  // namespace
 }  // namespace cepheus::fabric
