@@ -36,16 +36,19 @@ std::optional<Instant> ReductionGroup::late_since(Instant now, PathNo path) cons
   return newest_ == results_ && is_queried ? std::optional(queried_first_) : std::nullopt;
 }
 
-// Only while nothing is under way to it, whose repeats would do the same. Less and less often once
-// the member owes, unless the leader asks: it ends the group for the member's silence.
+// The leader seeks late members, and ends the group for a member's silence.
+bool ReductionGroup::is_requested(Instant now) const {
+  return requested_at_ != Instant() && now - requested_at_ <= kQueried * probe_wait_;
+}
+
+// Only while nothing is under way to it, whose repeats do the same (repeat_due). Less and less often
+// once the member owes, unless the leader asks.
 Instant ReductionGroup::probe_due(Instant now, PathNo path) const {
   const auto since = late_since(now, path);
   const Hop& hop = hops_[path];
   if (!since || hop.out.acked() != results_) return wire::kNever;
-  const bool is_requested =
-      requested_at_ != Instant() && now - requested_at_ <= kQueried * probe_wait_;
   const int doublings =
-      is_requested ? 0 : std::clamp(hop.silent_probes - kSilent - 1, 0, kMostDoublings);
+      is_requested(now) ? 0 : std::clamp(hop.silent_probes - kSilent - 1, 0, kMostDoublings);
   return std::max(*since, hop.probed) + probe_wait_ * (1 << doublings);
 }
 

@@ -198,6 +198,44 @@ TEST_F(Reduction, ProbesASilentMemberEachSecondWhileTheLeaderQueries) {
   EXPECT_EQ(net_->last_report(0).flags, wire::kMemberLate);
 }
 
+// Its repeats are as far apart as a NIC's, unless the leader judges by its silence.
+TEST_F(Reduction, RepeatsAResultToASilentMemberEachSecondWhileTheLeaderQueries) {
+  all_contribute();
+  members_.receive(0);
+  members_.receive(1);
+  net_->advance(19s);
+  net_->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net_->last_report(0).flags, wire::kMemberOwes);
+  net_->advance(1us);
+  for (int second = 0; second < 5; ++second) {
+    net_->clear();
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      net_->control(0, MrpType::kQuery, 1);
+      net_->advance(250ms);
+    }
+    ASSERT_EQ(net_->inbox(2), Texts({"data 0"})) << second;
+  }
+  net_->ack(2, 0);
+  net_->clear();
+  net_->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net_->last_report(0).flags, wire::kMemberLate) << "members elsewhere may wait";
+}
+
+// The time of its first probe has passed while a result was under way to it.
+TEST_F(Reduction, ProbesALateMemberOnceItHasAcknowledgedTheResultBefore) {
+  all_contribute();
+  members_.receive(0);
+  members_.receive(1);
+  net_->advance(10s);
+  members_.contribute(0);
+  members_.contribute(1);
+  net_->advance(1s);
+  net_->ack(2, 0);
+  net_->clear();
+  net_->advance(1s - 1us);
+  EXPECT_EQ(net_->inbox(2), Texts({"data 0"})) << "at once";
+}
+
 TEST_F(Reduction, ADownMemberIsBackByAnyPacketThatIsNotMalformed) {
   net_->set_port(0, net_->port_of(1), false);
   net_->set_port(0, net_->port_of(1), true);

@@ -261,6 +261,7 @@ void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
     if (is_repeat) call.count(Counter::kReductionRepeated);
   }
   schedule(repeat_due(call, path));
+  if (call.rules().reduction_probe) schedule(probe_due(call.now, path));  // it may have become idle
 }
 
 // With a rule off: as if the contribution were a new one.

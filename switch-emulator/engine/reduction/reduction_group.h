@@ -109,6 +109,7 @@ class ReductionGroup final : public Behaviour {
   void schedule(Instant at) { set_deadline(std::min(deadline(), at)); }
   // Since when others have waited for the host at `path`; none: they don't.
   std::optional<Instant> late_since(Instant now, PathNo path) const;
+  bool is_requested(Instant now) const;
   Instant probe_due(Instant now, PathNo path) const;
   void fail(const Failure& why);
 

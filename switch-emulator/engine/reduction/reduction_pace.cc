@@ -41,7 +41,10 @@ Instant ReductionGroup::repeat_due(const Call& call, PathNo path) const {
   if (!out.is_paused() && !call.rules().reduction_repeats) return wire::kNever;
   const auto pause_end = call.pause_end(tree_.paths[path].port);
   const Duration floor = std::max(floor_of(call, path), pause_end ? kLongestSilence : Duration{});
-  return out.due(floor, pause_end.value_or(Instant()));
+  // Repeats to a member are its probes.
+  const bool is_judged = tree_.paths[path].is_host && is_requested(call.now);
+  return out.due(floor, pause_end.value_or(Instant()),
+                 is_judged ? probe_wait_ : Requester::kLongestWait);
 }
 
 }  // namespace cepheus::fabric

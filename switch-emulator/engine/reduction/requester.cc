@@ -66,10 +66,11 @@ bool Requester::on_nak(Instant now, Duration floor) {
   return true;
 }
 
-Instant Requester::due(Duration floor, Instant stood) const {
+Instant Requester::due(Duration floor, Instant stood, Duration longest) const {
   if (is_idle()) return wire::kNever;
   if (paused_until_) return *paused_until_;
-  const Duration wait = first_wait(floor) * (1 << doublings_);
+  const Duration first = first_wait(floor);
+  const Duration wait = std::min(first * (1 << doublings_), std::max(first, longest));
   return std::max(last_, stood) + std::min(wait, kLongestWait);
 }
 

@@ -69,7 +69,9 @@ class Requester {
 
   // When on_due() has to be called; kNever: nothing is under way. `stood`: the end of the link's
   // last pause.
-  wire::Instant due(wire::Duration floor, wire::Instant stood = {}) const;
+  // Doubled waits end at `longest`.
+  wire::Instant due(wire::Duration floor, wire::Instant stood = {},
+                    wire::Duration longest = kLongestWait) const;
   // The pause has ended, or the answer is overdue: next() is acked() now.
   void on_due(wire::Instant now);
   // Time-outs since the last packet of this path.
