@@ -36,12 +36,14 @@ bool is_served(const wire::ReductionImm& imm, std::uint16_t bytes, std::uint16_t
 }
 
 // The packet's payload with its pad, in `copy`: its writer can still change the original. Empty if
-// the copy's ICRC is wrong, or the payload is longer than any unit.
+// the copy's ICRC is wrong. A payload that is longer than any unit is not copied, and only refused.
 using Payload = std::array<std::uint8_t, wire::MrpReduction::kMostUnit + 4>;
 std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& packet,
                                                              Payload& copy) {
   const auto payload = packet.frame.payload();
-  if (payload.size() > copy.size()) return std::nullopt;
+  if (payload.size() > copy.size()) {
+    return wire::check_icrc(packet.frame) ? std::optional(payload) : std::nullopt;
+  }
   std::ranges::copy(payload, copy.begin());
   Frame frame = packet.frame;
   frame.set_external_payload({copy.data(), payload.size()}, wire::kNoBuffer);
@@ -88,7 +90,8 @@ void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   const auto payload = checked_payload(packet, copy);
   if (!payload) return call.count(Counter::kDropCorrupt);
   take_marks(call, packets, packet);
-  if (opcode != wire::Opcode::kRcSendOnlyImm) return refuse(call, packets, packet);
+  const bool is_too_long = payload->size() > copy.size();
+  if (opcode != wire::Opcode::kRcSendOnlyImm || is_too_long) return refuse(call, packets, packet);
   take_unit(call, packets, packet, *payload);
 }
 

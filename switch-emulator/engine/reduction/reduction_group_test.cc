@@ -166,6 +166,8 @@ TEST_F(Reduction, RefusesWhatItCannotAddAndAcknowledgesWhatItHas) {
   EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "a barrier has no bytes";
   members_.send(1, 0, kOr, Bytes(4097, 1));
   EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "longer than a unit";
+  members_.send(1, 0, kOr, Bytes(4104, 1));
+  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "longer than any unit";
   net_->write(2, 0, 1, 0, 64);
   net_->data(2, 0);
   EXPECT_EQ(net_->inbox(2), Texts({"fatal 0 c1", "fatal 0 c1"})) << "no immediate data";
