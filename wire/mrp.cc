@@ -36,7 +36,8 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& 
       if (!path || !take(*path)) return Reading::kMalformed;
     } else if (type == MrpReduction::kRecordType) {
       const auto reduction = MrpReduction::parse(records);
-      if (!reduction || !take(*reduction)) return Reading::kMalformed;
+      if (!reduction) return Reading::kUnknownRecord;  // of another version: it has other fields
+      if (!take(*reduction)) return Reading::kMalformed;
     } else if ((type & kOptional) == 0) {
       return Reading::kUnknownRecord;
     } else {

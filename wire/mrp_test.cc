@@ -273,6 +273,12 @@ TEST(MrpRefusal, AnswersARegisterWithAnUnknownRequiredRecord) {
   EXPECT_FALSE(refuse_version(with_record({0x02, 0, 0, 0}))) << "malformed";
 }
 
+TEST(MrpRefusal, AnswersARegisterWithAReductionOfAnotherVersion) {
+  EXPECT_TRUE(refuse_version(with_record({8, 2, 1, 1, 0x10, 0, 0, 64}))) << "reserved";
+  EXPECT_TRUE(refuse_version(with_record({8, 3, 1, 0, 0x10, 0, 0, 64, 0, 0, 0, 0}))) << "longer";
+  EXPECT_FALSE(refuse_version(with_record({8, 3, 1, 0, 0x10, 0, 0, 64}))) << "cut off";
+}
+
 TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
   auto bytes = bytes_of(MrpMessage{});
   for (int version = 0; version < 256; ++version) {
