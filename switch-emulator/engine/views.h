@@ -60,6 +60,7 @@ struct ReductionView {
   // The first contribution here to the oldest unit without a result. Others may be late to it behind
   // another switch.
   std::optional<Instant> waits_since = {};
+  bool has_failed = false;  // nothing more is taken: the group ends
 };
 struct GroupView {
   McstId id;

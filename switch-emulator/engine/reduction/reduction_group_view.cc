@@ -28,6 +28,7 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   reduction.newest = newest_;
   reduction.complete = complete_;
   reduction.results = results_;
+  reduction.has_failed = has_failed_;
   if (results_ < newest_ && !has_failed_) {
     reduction.waits_since = slots_.contribution(results_).since;
   }

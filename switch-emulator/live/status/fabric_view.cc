@@ -107,7 +107,6 @@ json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, con
   const fabric::GroupView* then =
       rates.before() == nullptr ? nullptr : same_group(*rates.before(), group, tree.root);
   WaitedFor late = waited_for(status, group.id);
-  if (group.reduction && late.late < kLeastLate) late = {};
   return {{"id", group.id.to_string()},
           {"source", names.of(group.source)},
           {"leader", names.of(group.leader)},

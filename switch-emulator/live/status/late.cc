@@ -48,6 +48,8 @@ bool is_shown(const Places& places, const std::string& name) {
 }
 
 std::vector<LateMember> missing_at(const FabricStatus& status, const Places& places) {
+  const auto has_failed = [](const Place& each) { return each.group->reduction->has_failed; };
+  if (std::ranges::any_of(places, has_failed)) return {};
   std::uint64_t newest = 0;
   for (const Place& each : places) newest = std::max(newest, each.group->reduction->newest);
   const auto first = first_contributions(places);

@@ -31,7 +31,7 @@ struct LateMember {
   wire::Duration late{};
 };
 
-// Of one group, whether late or only under way.
+// Of one group, whether late or only under way. None if it has failed at a switch.
 std::vector<LateMember> missing_members(const FabricStatus& status, wire::McstId group,
                                         std::uint16_t epoch);
 // Of all groups: those that are late for kLeastLate or longer. The latest one comes first.

@@ -123,6 +123,19 @@ TEST_F(LateMembers, AreInThePictureOfTheFabric) {
   EXPECT_EQ(behind().at("packets"), 0) << "contributions are under way";
 }
 
+TEST_F(LateMembers, AreTheOnlyOnesThatAGroupWaitsFor) {
+  open("leaf0", 10, kNow - 3s);
+  late("leaf0", "h0", 9, kNow - 10us);
+  late("leaf0", "h1", 8, kNow - 3s);
+  open("leaf1", 10, kNow - 3s);
+  const WaitedFor waited = waited_for(status_, kGroup);
+  EXPECT_THAT(waited.names, ElementsAre("h1")) << "h0's contribution is under way";
+  EXPECT_EQ(waited.packets, 2u);
+  EXPECT_EQ(waited.late, 3s);
+  status_.now = kNow - 3s + 999us;
+  EXPECT_THAT(waited_for(status_, kGroup).names, IsEmpty());
+}
+
 TEST_F(LateMembers, BeginWithTheLatestOfAllGroups) {
   open("leaf0", 9, kNow - 20ms);
   late("leaf0", "h0", 8, kNow - 10ms);
@@ -157,6 +170,15 @@ TEST_F(LateMembers, AreOfOneEpochOfAGroup) {
   open("leaf0", 8, kNow - 50ms);
   at("leaf0").epoch = 2;
   EXPECT_THAT(names(), IsEmpty());
+}
+
+// It ends, so nobody waits any more. Switches that have not failed still wait.
+TEST_F(LateMembers, AreNoneOfAGroupThatHasFailedAtASwitch) {
+  open("leaf0", 8, kNow - 50ms);
+  late("leaf0", "h1", 7, kNow - 50ms);
+  at("leaf1").reduction->has_failed = true;
+  EXPECT_THAT(names(), IsEmpty());
+  EXPECT_THAT(waited_for(status_, kGroup).names, IsEmpty());
 }
 
 TEST_F(LateMembers, ComeBackFromJson) {

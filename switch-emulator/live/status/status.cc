@@ -100,6 +100,7 @@ WaitedFor waited_for(const FabricStatus& status, wire::McstId id) {
   const fabric::GroupView& group = *view_of(*root, id);
   if (group.reduction) {
     for (const LateMember& each : missing_members(status, id, group.epoch)) {
+      if (each.late < kLeastLate) continue;
       late.names.push_back(each.name);
       late.packets = std::max(late.packets, static_cast<std::uint32_t>(each.units));
       late.late = std::max(late.late, each.late);

@@ -76,7 +76,7 @@ std::string neighbour_name(const std::string& port_name);
 
 // The lagging members of a group: those on the paths furthest behind, or none if every path has
 // acknowledged all sent packets. A trunk that is furthest behind is followed to the hosts behind
-// it, if that switch knows any. Of a reduction: all members that lack a unit of others.
+// it, if that switch knows any. Of a reduction: all members that are late (late.h).
 struct WaitedFor {
   std::vector<std::string> names;
   std::uint32_t packets = 0;

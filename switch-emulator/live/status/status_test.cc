@@ -167,6 +167,8 @@ TEST(StatusText, ShowsTheUnitsOfAReductionAndItsLateMembers) {
   view.paths[0].is_source = false;
   view.reduction = {1024, 64, true, 9, 7, 7, {}};
   view.paths[2].lag = 2;
+  status.now = wire::Instant(std::chrono::seconds(10));
+  view.paths[2].late = {7, status.now - std::chrono::milliseconds(5)};
   const auto back = status_from_json(nlohmann::json::parse(to_json(status).dump()));
   ASSERT_TRUE(back);
   const std::string text = to_text(*back, View::kGroups, false);
