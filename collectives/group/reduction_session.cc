@@ -203,7 +203,7 @@ void ReductionSession::look_after() {
   if (!link_.is_open() && (!has_groups_ || link_.open() != Code::kDone)) return;
   take_served();
   look_at_group();
-  if (has_message_.exchange(false)) receive();
+  if (has_message_.exchange(false) || ++looks_ % kLooksWithoutNotice == 0) receive();
   copy();
   agreement_.watch(Clock::now(), out_);
   act();

@@ -93,7 +93,10 @@ class ReductionSession {
   void send_end(int to, RootlessMessage::Kind kind);
 
   const Team& team_;
+  // A host may complete a receive without its notice, if another thread looks at it at that moment.
+  static constexpr unsigned kLooksWithoutNotice = 16;
   std::atomic<bool> has_message_{true};
+  unsigned looks_ = 0;
   RootlessLink link_;
   RootlessAgreement agreement_;
   RootlessOutput out_;

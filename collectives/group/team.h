@@ -28,6 +28,8 @@ enum class Tag : int {
   kPlaces,
   kTimes,  // and the next one: the safeguard's
   kPlan,
+  kReductionSetUp,  // of its own: after an error a set-up may have messages that nobody takes
+  kReductionOutcome,
   kReductionControl,
   kReductionResult,
   kBlocks,

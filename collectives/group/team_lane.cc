@@ -116,7 +116,7 @@ void TeamLane::make_group(MemberRecord& record) {
     params.max_eager = max_eager_;
     // MPI must not complete a root's send while a late or disconnected rank lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
-    if (kind_ == MCAST_LANE_REDUCTION)
+    if (is_of_reductions())
       params.reduction_window = kReductionWindow;
     else
       params.recv_depth = params.send_depth =
@@ -144,12 +144,12 @@ void TeamLane::start() {
     records_.front() = own_;
     rc = others([&](int member) {
       return messages_.receive(&records_[static_cast<size_t>(member)], sizeof(MemberRecord), member,
-                               Tag::kSetUp, team_);
+                               set_up_tag(), team_);
     });
   } else {
-    rc = messages_.send(&own_, sizeof own_, Team::kLeader, Tag::kSetUp, team_);
+    rc = messages_.send(&own_, sizeof own_, Team::kLeader, set_up_tag(), team_);
     if (rc == Code::kDone)
-      rc = messages_.receive(&outcome_, sizeof outcome_, Team::kLeader, Tag::kOutcome, team_);
+      rc = messages_.receive(&outcome_, sizeof outcome_, Team::kLeader, outcome_tag(), team_);
   }
   if (rc != Code::kDone) {
     outcome_.status = MCAST_ERR_FABRIC;
@@ -220,7 +220,7 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
   records_ = std::vector<MemberRecord>();
   // If the send fails the job is ending, and no message reaches the members.
   (void)others([&](int member) {
-    return messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
+    return messages_.send(&outcome_, sizeof outcome_, member, outcome_tag(), team_);
   });
   set_state(State::kAnnouncing);
 }

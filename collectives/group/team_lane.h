@@ -118,6 +118,9 @@ class TeamLane {
  private:
   template <typename F>
   Code others(F f) const;
+  bool is_of_reductions() const { return kind_ == MCAST_LANE_REDUCTION; }
+  Tag set_up_tag() const { return is_of_reductions() ? Tag::kReductionSetUp : Tag::kSetUp; }
+  Tag outcome_tag() const { return is_of_reductions() ? Tag::kReductionOutcome : Tag::kOutcome; }
   void make_group(MemberRecord& record);
   void start();
   void gathered();

@@ -264,7 +264,8 @@ bool SimulatedJob::is_late(std::size_t message) {
   const int tag = mpi_.tag(message);
   const bool is_slow = plan_.has_slow_link && mpi_.sender(message) == slow_link_.first &&
                        (tag == team.tag(Tag::kControl) || tag == team.tag(Tag::kReductionControl));
-  const bool is_unheard = plan_.has_slow_set_up && tag == team.tag(Tag::kOutcome);
+  const bool is_outcome = tag == team.tag(Tag::kOutcome) || tag == team.tag(Tag::kReductionOutcome);
+  const bool is_unheard = plan_.has_slow_set_up && is_outcome;
   return (is_slow || is_unheard) && pick(100) != 0;
 }
 
