@@ -176,6 +176,10 @@ class EgressShare {
         guaranteed_(pools.geometry().guaranteed_slots()),
         common_(pools.geometry().slots_per_area - guaranteed_ * pools.geometry().areas) {}
 
+  // Slots of an area that this egress may occupy while no other occupies any.
+  std::uint32_t most_of_one() const {
+    return std::max(guaranteed_, static_cast<std::uint32_t>(Slots::of_one(common_)));
+  }
   // Counts one more reference to the frame's slot, unless the share is used up.
   bool try_add(wire::BufferRef ref) {
     Slots& slots = slots_of(ref);

@@ -138,7 +138,7 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   // A frame that did not have to wait may have been sent meanwhile.
   if (transit_.link(number).free_at() <= now && link.waiting->pop(now, next)) {
     LinkAdmission& admission = transit_.admission(number);
-    admission.let_go(next.flight.frame);
+    admission.let_go(next.flight);
     admission.note_left(next.flight.hop);
     next.flight.hop.is_own = false;  // its space was admitted as it began to wait
     start_transmission(next.flight, now);
@@ -198,7 +198,7 @@ void Datapath::run_flow_control(SwitchState& state, wire::Instant now) {
     Port& port = ports_[state.first_port + step.port.value()];
     if (step.what == kForward) {
       const Flight& halted = state.flow->released();
-      transit_.admission(port.in).let_go(halted.frame);
+      transit_.admission(port.in).let_go(halted);
       put_in(port, halted.frame, halted.hop.origin, now);
       release(halted.frame);
     } else {

@@ -15,13 +15,15 @@ bool LinkAdmission::keep(Flight& flight) {
     ++drops_.no_slot;
     return false;
   }
+  const bool has_share = !hop.is_own || own_slots_.has_space(hop.origin.host);
   if (hop.is_lossless && !hop.is_own) {
     slots_.add(frame.ref);
-  } else if (!slots_.try_add(frame.ref)) {
+  } else if (!has_share || !slots_.try_add(frame.ref)) {
     if (lent) pools_.drop(frame.ref);
     ++drops_.share_used_up;
     return false;
   }
+  if (hop.is_own) own_slots_.add(hop.origin.host);
   if (!lent) pools_.hold(frame.ref);
   return true;
 }

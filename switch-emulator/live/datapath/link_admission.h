@@ -4,6 +4,7 @@
 //   queue           the sender's share of its bytes              drop_queue_share
 //   own frames      the sender's share of kMostOwn there         drop_queue_share
 //   payload slots   the link's share of each area of slots       drop_link_share
+//                   own frames: the sender's share of it, too    drop_link_share
 //   delay line      the sender's share of all frames under way   drop_delay_line_full
 //
 // No account refuses lossless frames, which have no share of a queue: where they came in, their
@@ -12,8 +13,8 @@
 //
 // Frames of a switch's own (fabric::Space::kOwn: results of reductions, and their first
 // acknowledgements) have come in nowhere, and wait on lossless links as well. So the link's share of
-// slots refuses them, which all senders have together, and so does OwnShare: many are too short for
-// slots.
+// slots refuses them, and so do two of OwnShare: of slots, and of frames, because many are too short
+// for slots.
 #pragma once
 
 #include <algorithm>
@@ -109,15 +110,16 @@ class QueueShare {
   Shares shares_;
 };
 
-// Shares of the frames of a switch's own that wait before one lossless link. The sender is the host
-// that has caused the frame. A group has at most two for each unit of its window, but two hosts may
-// have hundreds of groups.
+// Shares of the frames of a switch's own before one lossless link, or of the slots that they occupy.
+// The sender is the host that has caused the frame. A group has at most two for each unit of its
+// window, but two hosts may have hundreds of groups.
 class OwnShare {
  public:
-  static constexpr std::uint16_t kMostOwn = 8192;
+  static constexpr std::uint32_t kMostOwn = 8192;  // frames that wait
 
+  explicit OwnShare(std::uint32_t most) : most_(most) {}
   bool has_space(fabric::SenderNo sender) {
-    return shares_[Shares::of(sender)].has_space(kMostOwn - count_);
+    return shares_[Shares::of(sender)].has_space(most_ - std::min(count_, most_));
   }
   void add(fabric::SenderNo sender) {
     ++count_;
@@ -130,6 +132,7 @@ class OwnShare {
 
  private:
   using Shares = fabric::SenderShares<std::uint16_t>;
+  std::uint32_t most_;
   std::uint32_t count_ = 0;
   Shares shares_;
 };
@@ -143,6 +146,7 @@ class LinkAdmission {
         flights_(flights),
         drops_(drops),
         slots_(pools),
+        own_slots_(slots_.most_of_one()),
         queue_(shares_queue ? std::make_unique<QueueShare>() : nullptr) {}
 
   // Whether a frame may wait in the queue, which has `free` bytes left; else it is counted.
@@ -166,15 +170,17 @@ class LinkAdmission {
   // A frame stays beside the link, with its own reference to its payload. False, and counted, if
   // there is no slot for it. let_go() when it leaves; the caller then releases the reference.
   bool keep(Flight& flight);
-  void let_go(const wire::Frame& frame) {
-    if (frame.ref != wire::kNoBuffer) slots_.remove(frame.ref);
+  void let_go(const Flight& flight) {
+    if (flight.frame.ref == wire::kNoBuffer) return;
+    slots_.remove(flight.frame.ref);
+    if (flight.hop.is_own) own_slots_.remove(flight.hop.origin.host);
   }
 
   // The same for a frame that is on the wire from now on until take_off().
   bool put_on(Flight& flight);
   void take_off(const Flight& flight) {
     flights_.remove(flight.hop.origin.host);
-    let_go(flight.frame);
+    let_go(flight);
   }
 
  private:
@@ -182,8 +188,9 @@ class LinkAdmission {
   FlightAccount& flights_;
   LinkSideDrops& drops_;
   fabric::EgressShare slots_;
+  OwnShare own_slots_;
   std::unique_ptr<QueueShare> queue_;
-  OwnShare own_;
+  OwnShare own_{OwnShare::kMostOwn};
 };
 
 }  // namespace cepheus::live

@@ -67,37 +67,59 @@ TEST_F(Queues, KeepSlotsForResultsWhereASlowMemberIsInManyGroups) {
 }
 
 // h0 sends to h2, which reads nothing, so the trunk to its switch stands still. These two are in many
-// groups, and their results need no slots. h1 and h3 have a group of their own over that trunk.
-TEST_F(Queues, KeepSpaceForOthersResultsOnATrunkThatStandsStill) {
-  bytes_.resize(8);
-  build(net::leaf_spine(2, 1, 2, faster(true)));
-  std::array members{attach(0), attach(1), attach(2), attach(3)};
-  constexpr std::size_t kGroups = 48;
-  constexpr std::uint16_t kWindow = 256;
-  for (std::size_t g = 0; g < kGroups; ++g) {
-    start_reduction(members[0], 0, 2, kWindow, reduction(g));
-  }
-  start_reduction(members[1], 1, 3, kWindow, reduction(kGroups));
-  fill_until_paused(members[0], "leaf1");
-  for (std::size_t g = 0; g < kGroups; ++g) {
-    for (std::uint32_t unit = 0; unit < kWindow; ++unit) {
-      for (const std::size_t host : {0, 2}) contribute(members[host], host, unit, reduction(g));
-      datapath->poll(now += 1us);
-      take_all(members[0]);
+// groups, and each completes half of the units. h1 and h3 have a group of their own over that trunk.
+class ResultsOnATrunkThatStandsStill : public Queues {
+ protected:
+  static constexpr std::size_t kGroups = 48;
+  static constexpr std::uint16_t kWindow = 256;
+
+  // `counter`: of results that may not wait.
+  void expect_space_for_others(std::size_t bytes, const char* counter) {
+    bytes_.resize(bytes);
+    build(net::leaf_spine(2, 1, 2, faster(true)));
+    std::array members{attach(0), attach(1), attach(2), attach(3)};
+    for (std::size_t g = 0; g < kGroups; ++g) {
+      start_reduction(members[0], 0, 2, kWindow, reduction(g));
     }
+    start_reduction(members[1], 1, 3, kWindow, reduction(kGroups));
+    fill_until_paused(members[0], "leaf1");
+    complete_units(members[0], members[2]);
+    EXPECT_GT(counted("spine0")[counter], 0u) << "more results than may wait";
+    for (const std::size_t host : {1, 3}) contribute(members[host], host, 0, reduction(kGroups));
+    poll_for(1ms);
+    EXPECT_EQ(take_results(members[1]), all(1));
+    EXPECT_TRUE(take_results(members[3]).empty()) << "the trunk does not stand still";
+    for (const wire::Instant until = now + 5ms; now < until;) {
+      take_all(members[2]);
+      poll_for(50us);
+    }
+    EXPECT_EQ(take_results(members[3]), all(1)) << "it has to be repeated";
   }
-  poll_for(1ms);
-  take_all(members[0]);
-  EXPECT_GT(counted("spine0")["drop_queue_share"], 0u) << "more results than may wait";
-  for (const std::size_t host : {1, 3}) contribute(members[host], host, 0, reduction(kGroups));
-  poll_for(1ms);
-  EXPECT_EQ(take_results(members[1]), all(1));
-  EXPECT_TRUE(take_results(members[3]).empty()) << "the trunk does not stand still";
-  for (const wire::Instant until = now + 5ms; now < until;) {
-    take_all(members[2]);
-    poll_for(50us);
+
+ private:
+  void complete_units(BareClient& h0, BareClient& h2) {
+    for (std::size_t g = 0; g < kGroups; ++g) {
+      for (const bool is_last : {false, true}) {
+        const bool is_h2 = (g % 2 == 0) == is_last;
+        for (std::uint32_t unit = 0; unit < kWindow; ++unit) {
+          contribute(is_h2 ? h2 : h0, is_h2 ? 2 : 0, unit, reduction(g));
+          datapath->poll(now += 1us);
+        }
+        poll_for(200us);
+        take_all(h0);
+      }
+    }
+    poll_for(1ms);
+    take_all(h0);
   }
-  EXPECT_EQ(take_results(members[3]), all(1)) << "it has to be repeated";
+};
+
+TEST_F(ResultsOnATrunkThatStandsStill, LeaveSpaceForOthers) {
+  expect_space_for_others(8, "drop_queue_share");  // they need no slots
+}
+
+TEST_F(ResultsOnATrunkThatStandsStill, LeaveSlotsForOthers) {
+  expect_space_for_others(64, "drop_link_share");
 }
 
 }  // namespace
