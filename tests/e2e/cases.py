@@ -62,6 +62,9 @@ CASES = (
     Case("a_receive_behind_an_operation_and_a_barrier", "order_check --behind 1"),
     Case("chosen_collectives_only", "counters_check --reductions 30", {"mca": {**REQUIRE, "coll_cepheus_collectives": "barrier"}},
          {"barriers_network": (60,), "allreduces_network": NONE, "bcasts_eager": NONE}),
+    Case("default_collectives", "counters_check --reductions 30", {"mca": {**REQUIRE, "coll_cepheus_collectives": None}},
+         {**dict.fromkeys(("barriers_network", "allreduces_network", "allgathers_network"), (60, 61)), "bcasts_eager": (10,),
+          **dict.fromkeys(("reduces_network", "reduces_messages", "reduces_saved"), NONE)}),  # MPI_Reduce is MPI's own: nothing counts it
     Case("reductions_of_memory_of_a_gpu", "device_memory_check --reductions 1"),
     Case("reductions_with_wrong_arguments", "wrong_arguments_check --structs 1"),
     Case("a_switch_without_space", "ibcast_check --count 40 --mix 1 --type mixed", {"topology": star(4, switch="max_groups = 0"), "mca": {}},

@@ -112,11 +112,16 @@ def need_component():
 SETTINGS = {"coll_cepheus_safeguard_samples": 0, "coll_cepheus_collectives": ",".join(("bcast", *REDUCTIONS))}
 
 
+def settings(mca):
+    """With those of all tests. None: Cepheus's default."""
+    return {name: value for name, value in {**SETTINGS, **mca}.items() if value is not None}
+
+
 def mca_arguments(mca):
     """Arguments of mpirun."""
     need_component()
     arguments = []
-    for name, value in {**SETTINGS, **mca}.items():
+    for name, value in settings(mca).items():
         arguments += ["--mca", name, str(value)]
     return arguments
 
@@ -189,8 +194,7 @@ class Mpich:
 
     @classmethod
     def arguments(cls, mca):
-        values = {**SETTINGS, **mca}
-        return [word for name, value in values.items() for word in ("-genv", cls.parameter(name.removeprefix("coll_cepheus_")), str(value))]
+        return [word for name, value in settings(mca).items() for word in ("-genv", cls.parameter(name.removeprefix("coll_cepheus_")), str(value))]
 
     @classmethod
     def without_fabric(cls, ranks, libraries=None):
@@ -210,8 +214,7 @@ class Preload(Mpich):
 
     @classmethod
     def arguments(cls, mca):
-        values = {**SETTINGS, **mca}
-        return [word for name, value in values.items() for word in ("-x", f"{cls.parameter(name.removeprefix('coll_cepheus_'))}={value}")]
+        return [word for name, value in settings(mca).items() for word in ("-x", f"{cls.parameter(name.removeprefix('coll_cepheus_'))}={value}")]
 
     @classmethod
     def without_fabric(cls, ranks, libraries=None):
