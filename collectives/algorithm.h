@@ -25,6 +25,9 @@ class Algorithm {
   virtual bool is_comparable() const { return true; }
   // After an error: all ranks have begun the call, as this rank knows, so none waits for this one.
   virtual bool has_met_all() const { return false; }
+  // After an error of a call behind an agreement (Choice::confirms): a rank has taken no part, so no
+  // rank completes the call. False: other ranks may have completed it.
+  virtual bool is_refused() const { return false; }
 };
 
 // Leaves calls to the saved function.

@@ -65,7 +65,8 @@ Algorithm& Algorithms::begin(const ReductionShape& shape, ReductionData& data, b
   }
   if (reducer_ == nullptr) return begin_other(shape, data, why);
   reducer_->begin(shape, data, why,
-                  is_other ? Reducer::Across::kMessages : Reducer::Across::kNetwork);
+                  is_other ? Reducer::Across::kMessages : Reducer::Across::kNetwork,
+                  choice.confirms || choice.failure != Code::kDone);
   if (choice.failure != Code::kDone)
     reducer_->fail(choice.failure,
                    "it can't agree with the other ranks on the way: MPI's messages fail");

@@ -224,7 +224,7 @@ void CommunicatorState::end_turn(const Turn& turn, Code rc) {
   const bool is_right = rc == Code::kDone;
   const Algorithm* const algorithm = turn.algorithm;
   if (!is_right && (algorithm == nullptr || !algorithm->has_met_all())) {
-    safeguard_.fail();
+    safeguard_.fail(algorithm != nullptr && algorithm->is_refused());
     if (turn.collective != Collective::kBcast || !is_mistake(rc)) retire_tags();
     return;
   }

@@ -40,21 +40,28 @@ std::size_t Reducer::own_place() const {
 }
 
 void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::string_view why,
-                    Across across) {
+                    Across across, bool confirms) {
   shape_ = shape;
   data_ = &data;
   failure_ = Code::kDone;
-  if (own_failure_ != Code::kDone) return;  // its sends may still read message_
+  confirms_ = confirms;
+  is_refused_ = false;
+  step_ = Step::kCollect;
+  if (own_failure_ != Code::kDone) return refuse();  // its sends may still read message_
   detach();
   bytes_ = std::max<std::size_t>(shape.block, 1);
   message_.resize(sizeof(Outcome) + seats_.ranks() * bytes_);
-  step_ = Step::kCollect;
   has_begun_ = is_exchanged_ = is_repaired_ = is_passed_on_ = false;
   may_use_network_ = across == Across::kNetwork;
   reason_ = !why.empty() ? why : "among one rank of each host";
   if (shape.block == 0) return;
   const Code rc = data.contribution.pack(0, block(own_place()), bytes_);
   if (rc != Code::kDone) give_up(rc, "MPI can't pack its data: correct its buffer or its type");
+}
+
+// An empty message, in the place of its block.
+void Reducer::refuse() {
+  if (!leads()) (void)Messages::post(nullptr, 0, Team::kLeader, Tag::kBlocks, seats_.inside);
 }
 
 void Reducer::detach() {
@@ -67,7 +74,9 @@ void Reducer::detach() {
 void Reducer::give_up(Code rc, const char* what) {
   if (failure_ == Code::kDone) failure_ = rc;
   const std::string text = rank_text(seats_.inside) + ": " + what;
-  if (session_ != nullptr) return session_->give_up(text);
+  const bool is_refusal = confirms_ && step_ == Step::kCollect;
+  is_refused_ = is_refused_ || is_refusal;
+  if (session_ != nullptr) return session_->give_up(text, is_refusal);
   host::log(0, "cepheus: a reduction on %s ends in an error: %s",
             host::name(seats_.inside.comm()).c_str(), text.c_str());
   if (leads()) own_failure_ = rc;
@@ -287,12 +296,16 @@ Code Reducer::end_spread(Code rc) {
   Outcome outcome{};
   std::memcpy(&outcome, message_.data(), sizeof outcome);
   is_exchanged_ = outcome.is_exchanged != 0;
+  is_refused_ = is_refused_ || outcome.is_refused != 0;
   if (is_exchanged_ && may_use_network_ && !leads()) reason_ = leaders_reason_;
   return outcome.code;
 }
 
 void Reducer::write_outcome(Code rc) {
-  const Outcome outcome{rc, is_exchanged_ ? 1U : 0U};
+  const bool is_ended = confirms_ && rc != Code::kDone && session_ != nullptr;
+  if (is_ended && session_->is_refused()) is_refused_ = true;
+  const auto flag = [](bool is_set) { return static_cast<std::uint16_t>(is_set ? 1 : 0); };
+  const Outcome outcome{rc, flag(is_exchanged_), flag(is_refused_)};
   std::memcpy(message_.data(), &outcome, sizeof outcome);
 }
 

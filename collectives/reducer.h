@@ -9,6 +9,10 @@
 // errors: the host's leader lets its session give up, and spreads the failure in its host. A rank that
 // leads no host sends its leader an empty message in the place of its block.
 //
+// A call behind an agreement of the ranks tells them whether it was refused: a rank has failed before its
+// block went across, so no rank completes the call. ENDED has that to other hosts, and the outcome inside
+// a host. Behind any other failure some ranks may have completed it.
+//
 // Without a session no rank learns of a failure: the failed rank's reductions end in errors, and the
 // other ranks wait for its messages.
 #pragma once
@@ -47,8 +51,9 @@ class Reducer final : public Algorithm {
   // kMessages: on all ranks, even if the network may serve it.
   enum class Across : std::uint8_t { kNetwork, kMessages };
   // `why`: the reason why the network does not serve it, if it never does, or shall not.
+  // `confirms`: it is right behind an agreement, or this rank has failed to agree.
   void begin(const ReductionShape& shape, ReductionData& data, std::string_view why,
-             Across across = Across::kNetwork);
+             Across across = Across::kNetwork, bool confirms = false);
   // ... behind begin(): this rank can't take part, for `what`, so the call ends in errors on all.
   void fail(Code rc, const char* what) { give_up(rc, what); }
   Code progress() override;
@@ -57,6 +62,7 @@ class Reducer final : public Algorithm {
   const std::string& reason() const override { return reason_; }
   bool is_comparable() const override { return !is_repaired_; }
   bool has_met_all() const override { return step_ == Step::kReduce; }
+  bool is_refused() const override { return is_refused_; }
   void detach();  // local: cancels receives on the communicator
 
  private:
@@ -65,7 +71,8 @@ class Reducer final : public Algorithm {
   // In front of the blocks.
   struct Outcome {
     Code code;
-    std::uint32_t is_exchanged;  // by messages
+    std::uint16_t is_exchanged;  // by messages
+    std::uint16_t is_refused;
   };
 
   std::byte* blocks() { return message_.data() + sizeof(Outcome); }
@@ -78,6 +85,7 @@ class Reducer final : public Algorithm {
   Code end_spread(Code rc);
   void write_outcome(Code rc);
   void give_up(Code rc, const char* what);
+  void refuse();
   Code collect();
   Code across();
   Code exchange();
@@ -104,6 +112,8 @@ class Reducer final : public Algorithm {
   std::vector<std::byte*> operands_;
   Code failure_ = Code::kDone;  // of this call, at this rank or across
   Step step_ = Step::kCollect;
+  bool confirms_ = false;
+  bool is_refused_ = false;
   bool has_begun_ = false;  // the step
   bool may_use_network_ = true;
   bool is_exchanged_ = false;  // by messages across

@@ -4,7 +4,8 @@
 // next one begins anew. After a reduction's no agreement follows: this rank sends one failure, in the
 // place of the next message, to its parent and to each child. So each neighbour that waits for it,
 // now or in a later agreement, learns of that, and does the same. A rank with the plan does the same
-// once the reduction behind the agreement has failed.
+// once the reduction behind the agreement was refused; behind another failure of a reduction, in the
+// next agreement.
 //
 // A time counts only if the call took the chosen way; otherwise the whole comparison is void.
 // Size classes are kept for the communicator's life. Each change of a way is logged at level 1.
@@ -50,6 +51,10 @@ Code Safeguard::choose(const SizeClass& sizes, Choice& choice) {
   Comparison& comparison = chosen.second.comparison;
   const bool is_reduction = sizes.waits_for_all();
   confirms_ = false;
+  if (comparison.is_due() && fails_next_ && !has_failed_) {
+    send_failure();
+    if (is_reduction) choice.failure = Code::kFailed;
+  }
   if (comparison.is_due() && !has_failed_) {
     const Code rc = agree(chosen);
     if (rc == Code::kPending) return rc;
@@ -109,11 +114,14 @@ void Safeguard::end(std::optional<Route> route) {
     comparison.discard(turn_);
 }
 
-// The plan counts on ranks alone that all others have met behind the agreement.
-void Safeguard::fail() {
-  const bool confirms = current_ != nullptr && confirms_;
+// No rank completes a reduction that was refused. Behind any other failure some may have, and follow
+// the plan.
+void Safeguard::fail(bool is_refused) {
+  const bool is_reduction = current_ != nullptr && current_->first.waits_for_all();
+  const bool is_unconfirmed = is_reduction && confirms_ && is_refused;
   end(std::nullopt);
-  if (confirms && !has_failed_) send_failure();
+  if (is_unconfirmed && !has_failed_) send_failure();
+  fails_next_ = fails_next_ || is_reduction;
 }
 
 // --- Messages between the ranks.

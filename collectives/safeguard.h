@@ -22,11 +22,16 @@
 //
 //   broadcasts   each class keeps its way
 //   reductions   the one behind the agreement ends in errors on all ranks (Choice::confirms): the rank
-//                that has failed ends it, and no rank can complete it alone. So all ranks know of the
+//                that has failed refuses it, and no rank can complete it alone. So all ranks know of the
 //                failure, though only some have the plan. No later one goes to the saved function
 //
-// Not handled: MPI's messages fail within that reduction, after all have agreed. Ranks that complete it
-// follow the plan, perhaps into the saved function, and the others do not.
+// MPI's messages may also fail within a reduction, after all ranks have agreed. Then some ranks may have
+// completed it, and follow the plan, perhaps into the saved function. So the others do that, too: they
+// know that no rank has refused it (Algorithm::is_refused). Such a failure is final for reductions in
+// the network, and no further plan could be confirmed. So a rank that has met it fails the next agreement.
+//
+// If a rank refuses the reduction and another one's messages fail in it, ranks may learn of the second
+// failure first, and follow the plan until the next agreement.
 //
 // Failures may stay under way for ever, so the communicator's tags are not used again
 // (host::retire_tags).
@@ -63,8 +68,8 @@ class Safeguard {
   const std::string& reason() const;
   // That call has ended by `route`; without a route: it has no time. Ignored without a choice before.
   void end(std::optional<Route> route);
-  // ... in an error, and perhaps not all ranks have begun it.
-  void fail();
+  // ... in an error, and perhaps not all ranks have begun it. `is_refused`: see Algorithm.
+  void fail(bool is_refused);
   // Failures between the ranks may be under way.
   bool has_failed() const { return has_failed_; }
 
@@ -124,6 +129,7 @@ class Safeguard {
 
   Step step_ = Step::kIdle;
   bool has_failed_ = false;      // no agreement follows
+  bool fails_next_ = false;      // the next agreement, because a reduction has failed at this rank
   bool is_notified_ = false;     // of a failure, by a message of this agreement
   std::vector<Times> received_;  // from the ranks below
   Plan plan_{};

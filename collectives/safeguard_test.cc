@@ -5,9 +5,7 @@
 
 #include <string>
 
-#include "collectives/core/parameters.h"
-#include "collectives/fakes/fake_clock.h"
-#include "collectives/fakes/fake_job.h"
+#include "collectives/fakes/safeguard_story.h"
 
 namespace cepheus::coll {
 namespace {
@@ -16,69 +14,6 @@ using std::chrono::milliseconds;
 using testing::Each;
 using testing::Ne;
 using testing::StartsWith;
-
-class SafeguardStory : public testing::Test {
- protected:
-  static constexpr int kRanks = 4;
-  static constexpr ReductionShape kBarrier{Collective::kBarrier, 0};
-  static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
-  static constexpr ReductionShape kGather{Collective::kAllgather, 8};
-
-  void SetUp() override {
-    fake::use_small_sizes();
-    parameters().safeguard_samples = 10;
-  }
-
-  // Groups are there, and no broadcast is timed yet that `bytes` are the size of.
-  void set_up(fake::Job& job, std::size_t bytes, bool blocking = true) {
-    broadcast(job, 1, bytes, milliseconds(0), blocking);
-  }
-  // Broadcasts of `bytes` from all ranks in turn. The fabric holds each back for `held`.
-  void broadcast(fake::Job& job, int count, std::size_t bytes, milliseconds held,
-                 bool blocking = true) {
-    for (int i = 0; i < count; ++i) {
-      job.begin_all(i % kRanks, bytes, blocking);
-      run_held(job, held);
-      ASSERT_TRUE(job.all_have_data());
-    }
-  }
-  // ... of reductions.
-  void reduce(fake::Job& job, int count, const ReductionShape& shape, milliseconds held,
-              bool blocking = true) {
-    for (int i = 0; i < count; ++i) {
-      job.reduce_all(shape, blocking);
-      run_held(job, held);
-      ASSERT_TRUE(job.all_have_results());
-    }
-  }
-  // Until the safeguard has given up a network that takes many times as long. A plan has at most 18 calls, and two plans are a comparison.
-  void reduce_slowly(fake::Job& job, const ReductionShape& shape, bool blocking = true) {
-    reduce(job, 1, shape, milliseconds(0), blocking);
-    constexpr int kElsewhere =
-        7;  // 5 samples, a call behind an agreement, and one of the next plan
-    int elsewhere = 0;
-    for (int calls = 0; calls < 4 * 18 && elsewhere < kElsewhere; ++calls) {
-      reduce(job, 1, shape, milliseconds(50), blocking);
-      elsewhere = is_in_network(job) ? 0 : elsewhere + 1;
-    }
-    EXPECT_EQ(elsewhere, kElsewhere);
-  }
-  static bool is_in_network(const fake::Job& job) {
-    return job.route(0) == Route::kNetwork || job.route(0) == Route::kHosts;
-  }
-  static void expect_route(const fake::Job& job, Route route) {
-    for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.route(rank), route) << rank;
-  }
-
- private:
-  static void run_held(fake::Job& job, milliseconds held) {
-    job.fabric.disconnect(2);
-    job.pass(held);
-    job.fabric.reconnect();
-    ASSERT_TRUE(job.run());
-    ASSERT_THAT(job.results(), Each(Code::kDone));
-  }
-};
 
 TEST_F(SafeguardStory, ASlowFabricServesNoLonger) {
   fake::Job job(kRanks);
@@ -309,88 +244,6 @@ TEST_F(SafeguardStory, ACallBehindAnAgreementIsOurOwn) {
     }
     EXPECT_GT(confirmed, 0);
     EXPECT_TRUE(job.close());
-  }
-}
-
-// MPI refuses one rank a receive of the ranks' agreement. The program has asked for errors.
-class RefusedAgreement : public SafeguardStory {
- protected:
-  struct Case {
-    int ranks, per_host, failing;
-    Tag refused;
-    std::string text() const {
-      return std::to_string(failing) + " of " + std::to_string(ranks) + ", " +
-             std::to_string(per_host) + " a host";
-    }
-  };
-  // Reductions until one needs an agreement.
-  static void reduce_refused(fake::Job& job, const Case& at, const ReductionShape& shape,
-                             bool blocking) {
-    for (int calls = 0; calls < 200 && job.result(0) == Code::kDone; ++calls) {
-      job.reduce_all(shape, blocking);
-      for (int moments = 0; moments < 100; ++moments) {
-        job.move();
-        for (int rank = 0; rank < at.ranks; ++rank) {
-          job.mpi.refused_tag.reset();
-          if (rank == at.failing) job.mpi.refused_tag = job.team(rank).tag(at.refused);
-          job.look(rank);
-        }
-        fake::now() += milliseconds(1);
-      }
-      job.mpi.refused_tag.reset();
-      ASSERT_THAT(job.results(), Each(Ne(Code::kPending))) << calls;
-    }
-    ASSERT_THAT(job.results(), Each(Ne(Code::kDone)));
-  }
-  // ... of all kinds. Broadcasts go on.
-  void expect_errors(fake::Job& job, int ranks) {
-    for (int calls = 0; calls < 4; ++calls) {
-      for (const ReductionShape& shape : {kBarrier, kGather, kSum}) {
-        job.reduce_all(shape, calls % 2 == 0);
-        ASSERT_TRUE(job.run(std::chrono::seconds(1))) << name(shape.collective) << " " << calls;
-        EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << name(shape.collective);
-      }
-    }
-    broadcast(job, 6, 200, milliseconds(0));  // with an agreement, if there are any
-    ASSERT_TRUE(job.close());
-    EXPECT_EQ(job.mpi.receives(), 0u);
-    for (int rank = 0; rank < ranks; ++rank)
-      EXPECT_TRUE(job.mpi.communicator(rank).has_retired_tags) << rank;
-  }
-};
-
-TEST_F(RefusedAgreement, EndsReductionsInErrorsOnAllRanks) {
-  for (const Case& each :
-       {Case{4, 1, 0, Tag::kTimes}, Case{4, 1, 2, Tag::kPlan}, Case{4, 2, 1, Tag::kPlan},
-        Case{4, 2, 2, Tag::kPlan}, Case{40, 1, 1, Tag::kTimes}, Case{40, 1, 1, Tag::kPlan},
-        Case{40, 2, 39, Tag::kPlan}}) {
-    for (const ReductionShape& shape : {kBarrier, kGather, kSum}) {
-      for (const bool blocking : {true, false}) {
-        SCOPED_TRACE(each.text() + ", " + to_text({shape.collective, shape.block, blocking}));
-        fake::Job job(each.ranks, each.per_host);
-        const bool is_large = each.ranks > kRanks;
-        if (is_large && (!blocking || shape.collective == Collective::kAllgather)) continue;
-        if (is_large) job.fabric.outcomes = {MCAST_ERR_INVALID};  // the fake of it is slow
-        reduce_refused(job, each, shape, blocking);
-        expect_errors(job, each.ranks);
-      }
-    }
-  }
-}
-
-// The class is at MPI's function, or at messages where that may not serve it.
-TEST_F(RefusedAgreement, EndsReductionsOutsideTheNetworkInErrorsOnAllRanks) {
-  for (const Case& each : {Case{4, 1, 0, Tag::kTimes}, Case{4, 1, 2, Tag::kPlan},
-                           Case{4, 2, 1, Tag::kPlan}, Case{4, 2, 2, Tag::kPlan}}) {
-    for (const ReductionShape& shape : {kBarrier, kGather, kSum}) {
-      for (const bool blocking : {true, false}) {
-        SCOPED_TRACE(each.text() + ", " + to_text({shape.collective, shape.block, blocking}));
-        fake::Job job(each.ranks, each.per_host);
-        reduce_slowly(job, shape, blocking);
-        reduce_refused(job, each, shape, blocking);
-        expect_errors(job, each.ranks);
-      }
-    }
   }
 }
 

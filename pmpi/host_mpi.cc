@@ -115,7 +115,10 @@ PlaceInJob place_in_job(const Communicator& comm, int rank) {
 static_assert(static_cast<int>(Tag::kCount) <= kTagsOfBlock, "a block has a tag for each purpose");
 int reserve_tags(Communicator&, int count) { return count - 1; }
 
-// Those at which this rank receives.
+// Those at which this rank receives. Its messages to other ranks are at their tags. A rank that has not
+// received all that were sent to it has failed, too, or knows at the communicator's end that another one
+// has: it retires its own. Not so on a communicator that never had a group, at the end of which no rank
+// waits for the others: the news of a failed rank may still be under way then.
 void retire_tags(Communicator& comm) { comm.has_retired_tags = true; }
 
 void retain(Communicator& comm) { comm.owners.fetch_add(1); }

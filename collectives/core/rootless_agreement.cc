@@ -342,15 +342,18 @@ void RootlessAgreement::give_up(int member, const std::string& reason, RootlessO
   RootlessMessage ended = message(RootlessKind::kEnded);
   ended.generation += stage_ == Stage::kNoGroup ? 1 : 0;
   ended.member = member;
+  ended.is_refusal = is_refused_ ? 1 : 0;
   std::snprintf(ended.reason, sizeof ended.reason, "%s", reason.c_str());
   end(member, reason, out);
   // The lost member may be alive: perhaps only this one can't reach it.
   if (rules.end_is_sent) send_to_others(ended, member_, out);
 }
 
-void RootlessAgreement::give_up(const std::string& reason, RootlessOutput& out) {
+void RootlessAgreement::give_up(const std::string& reason, bool is_refusal, RootlessOutput& out) {
   constexpr int kNone = -1;  // it can be reached
-  if (!is_ended_) give_up(kNone, reason, out);
+  if (is_ended_ && (is_refused_ || !is_refusal)) return;
+  is_refused_ = is_refusal;
+  give_up(kNone, reason, out);
 }
 
 bool RootlessAgreement::awaits(int member) const {
@@ -368,6 +371,7 @@ void RootlessAgreement::lose(int member, RootlessOutput& out) {
 }
 
 void RootlessAgreement::take_ended(const RootlessMessage& m, RootlessOutput& out) {
+  if (m.is_refusal != 0) is_refused_ = true;
   if (!is_ended_ || m.member == holder_) end(m.member, m.reason, out);
 }
 

@@ -33,6 +33,9 @@
 //   ENDED(member)                 to all others, also to that member: it can't be reached, or a result
 //                                 is gone. All calls that are not complete end in an error, also
 //                                 those on path kSaved
+//   ENDED(refusal)                ... and the sender takes no part in a call that confirms the ranks'
+//                                 agreement (Choice::confirms). So no member completes that call. Only
+//                                 this ENDED is also sent behind another one
 //
 // Bounds
 //   Results kept    the last `window` ones at each member, also those of calls that have returned. A
@@ -93,9 +96,11 @@ struct RootlessMessage {
       complete;         // kStatus, kDecision, kLack: units of complete calls; kWaiting: units that
                         // the sender has contributed to
   std::uint64_t calls;  // kStatus, kDecision: complete ones
-  std::uint64_t retry_at;  // kDecision: the call at which all try to set up the next group
-  std::int32_t member;     // kDecision: the holder; kEnded: the lost one
-  std::uint32_t requests;  // kDecision: LACKs that the receiver will serve
+  std::uint64_t retry_at;    // kDecision: the call at which all try to set up the next group
+  std::int32_t member;       // kDecision: the holder; kEnded: the lost one
+  std::uint32_t requests;    // kDecision: LACKs that the receiver will serve
+  std::uint32_t is_refusal;  // kEnded
+  std::uint32_t is_ended;    // kRelease: a member has given up
   Cause cause;
   char reason[180];  // of the failure, naming the member that detected it
 };
@@ -166,7 +171,7 @@ class RootlessAgreement {
   // on path kSaved.
   void lose(int member, RootlessOutput& out);
   // This member can't go on, for `reason`. Other members may still copy results from it.
-  void give_up(const std::string& reason, RootlessOutput& out);
+  void give_up(const std::string& reason, bool is_refusal, RootlessOutput& out);
   // The time goes by; call now and then. A fabric may acknowledge a result and lose it. Its group
   // shows no failure then, and a member would wait for ever. So a waiting member sends WAITING(unit)
   // to member 0, and a waiting member 0 sends it to the others in turn. A member with the result
@@ -200,6 +205,8 @@ class RootlessAgreement {
   bool awaits(int member) const;
   // A member has given up, for reason(): calls that are not complete end in errors.
   bool is_ended() const { return is_ended_; }
+  // ... by a refusal.
+  bool is_refused() const { return is_refused_; }
   // Nothing is undecided here, and no LACK is left to serve. If the group is whole, a failure may
   // still come: a member leaves once all members are finished.
   bool is_finished() const;
@@ -251,6 +258,7 @@ class RootlessAgreement {
   Cause cause_ = Cause::kWork;
   std::string reason_;
   bool is_ended_ = false;  // in an error
+  bool is_refused_ = false;
   bool is_closed_ = false;
 
   std::vector<std::optional<Status>> statuses_;  // member 0's, by member

@@ -374,8 +374,8 @@ TEST(RootlessAgreement, AMemberThatGivesUpEndsAllCallsThatAreNotComplete) {
   all.take_results(1, 1);
   all.fail();
   EXPECT_EQ(all[2].holder(), 0);
-  all[0].give_up("its data can't be read", all.out(0));
-  all[0].give_up("again", all.out(0));
+  all[0].give_up("its data can't be read", false, all.out(0));
+  all[0].give_up("again", false, all.out(0));
   all.deliver();
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(all[i].is_ended());
@@ -386,6 +386,23 @@ TEST(RootlessAgreement, AMemberThatGivesUpEndsAllCallsThatAreNotComplete) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(all[i].path(0), Path::kDone);
     EXPECT_EQ(all[i].path(all[i].start()), Path::kError);
+  }
+}
+
+// The others have known of another failure. No member completes a call that was refused.
+TEST(RootlessAgreement, ARefusalReachesMembersThatHaveEnded) {
+  Members all(3);
+  all.start(1);
+  all[1].lose(2, all.out(1));
+  all.deliver();
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(all[i].is_refused()) << i;
+  all[0].give_up("it can't agree", true, all.out(0));
+  all[0].give_up("nor now", true, all.out(0));
+  EXPECT_EQ(all.out(0).sends.size(), 2u);
+  all.deliver();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(all[i].is_refused()) << i;
+    EXPECT_EQ(all[i].reason(), i == 0 ? "it can't agree" : "member 2 can't be reached") << i;
   }
 }
 

@@ -154,6 +154,7 @@ Code Caller::choose_algorithm() {
     if (std::exchange(known, judgement->way) != judgement->way) ++changes_;
   }
   if (rc != Code::kDone) return rc;
+  confirms_ = choice.confirms;
   const bool is_network = choice.way == Way::kNetwork;
   const std::string_view why = is_network ? std::string_view() : safeguard_.reason();
   algorithm_ = reduction_   ? &algorithms_.begin(*reduction_, data_, blocking_, choice, why)
@@ -179,7 +180,7 @@ void Caller::finish(Code rc) {
   if (is_right || (algorithm_ != nullptr && algorithm_->has_met_all())) {
     safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);
   } else {
-    safeguard_.fail();
+    safeguard_.fail(algorithm_ != nullptr && algorithm_->is_refused());
     if (!payload_ || !is_mistake(rc)) host::retire_tags(team_.comm());
   }
   payload_.reset();

@@ -72,6 +72,8 @@ class Caller {
   Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
   // Why this is the route. Empty until the algorithm is chosen.
   std::string reason() const { return algorithm_ != nullptr ? algorithm_->reason() : ""; }
+  // It is right behind an agreement, once the algorithm is chosen.
+  bool confirms() const { return algorithm_ != nullptr && confirms_; }
   // Its time is that of its route, as this rank knows.
   bool is_comparable() const { return algorithm_ != nullptr && algorithm_->is_comparable(); }
   // Comparisons that this rank has judged, and how often they have changed the way.
@@ -98,6 +100,7 @@ class Caller {
   Algorithm* algorithm_ = nullptr;  // of this call, once it is chosen
   int root_ = 0;
   bool blocking_ = false;
+  bool confirms_ = false;
   std::optional<Gaps> gaps_;
   std::optional<Payload> payload_;
   std::optional<ReductionShape> reduction_;

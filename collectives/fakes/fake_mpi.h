@@ -96,7 +96,8 @@ class Mpi {
   }
   // Runs when a blocking call waits.
   std::function<void()> waits;
-  std::optional<int> refused_tag;  // receives of this tag
+  std::optional<int> refused_tag;  // receives of this tag...
+  int refused_after = 0;           // ... behind so many
   std::size_t refused() const { return refused_; }
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
@@ -106,7 +107,7 @@ class Mpi {
   void receive(Request* request);
   void cancel(Request& request);
   bool refuses(int tag) {
-    const bool is_refused = tag == refused_tag;
+    const bool is_refused = tag == refused_tag && refused_after-- <= 0;
     refused_ += is_refused ? 1 : 0;
     return is_refused;
   }

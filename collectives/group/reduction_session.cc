@@ -73,8 +73,8 @@ Code ReductionSession::fail_call() {
   return Code::kFailed;
 }
 
-void ReductionSession::give_up(const std::string& reason) {
-  agreement_.give_up(reason, out_);
+void ReductionSession::give_up(const std::string& reason, bool is_refusal) {
+  agreement_.give_up(reason, is_refusal, out_);
   act();
   (void)fail_call();
 }
@@ -283,7 +283,10 @@ void ReductionSession::take_served() {
 
 bool ReductionSession::take_end(const RootlessMessage& message) {
   if (message.kind == RootlessKind::kClosed) ++closed_;
-  if (message.kind == RootlessKind::kRelease) is_released_ = true;
+  if (message.kind == RootlessKind::kRelease) {
+    is_released_ = true;
+    has_ended_ = message.is_ended != 0;
+  }
   if (message.kind == RootlessKind::kReleased) ++gone_;
   return message.kind == RootlessKind::kClosed || message.kind == RootlessKind::kRelease ||
          message.kind == RootlessKind::kReleased;
@@ -292,11 +295,13 @@ bool ReductionSession::take_end(const RootlessMessage& message) {
 void ReductionSession::send_end(int to, RootlessKind kind) {
   RootlessMessage message{};
   message.kind = kind;
+  message.is_ended = agreement_.is_ended() ? 1 : 0;
   (void)link_.send(to, message);
 }
 
-// Messages between two members stay in order. So once member 0 has let all go, no failure is under
-// way, and behind RELEASED there is no message of that member.
+// Messages between two members stay in order. So once member 0 has let all go, it knows of each failure,
+// and behind RELEASED there is no message of that member. ENDED of another member may still be under way
+// to one that member 0 lets go: RELEASE has that.
 void ReductionSession::end_with_all() {
   const int others = team_.size() - 1;
   if (!team_.is_leader()) {

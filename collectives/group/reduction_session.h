@@ -40,12 +40,16 @@ class ReductionSession {
   const std::string& reason() const { return reason_; }
   // Another member has sent this one the result of the last gather, point to point.
   bool is_repaired() const { return is_repaired_; }
-  // A gather that is served by messages instead can't end any more: a member has given up.
-  bool has_given_up() const { return agreement_.is_ended(); }
+  // A gather that is served by messages instead can't end any more: a member has given up. Of a
+  // session with groups all members know behind tear_down().
+  bool has_given_up() const { return agreement_.is_ended() || has_ended_; }
   // This member's messages to `member`, or from it, fail.
   void lose(int member);
-  // This member can't take part, for `reason`: gathers that are not complete end in errors on all.
-  void give_up(const std::string& reason);
+  // This member can't go on, for `reason`: gathers that are not complete end in errors on all.
+  // `is_refusal`: it takes no part in a gather that confirms the ranks' agreement.
+  void give_up(const std::string& reason, bool is_refusal);
+  // A member has given up so, as this one knows.
+  bool is_refused() const { return agreement_.is_refused(); }
   // A gather ends in an error. Logs the reason once, because it is the reason of all further ones.
   Code fail_call();
 
@@ -128,6 +132,7 @@ class ReductionSession {
   std::atomic<bool> has_groups_{false};  // once true, for ever
   End end_ = End::kOpen;
   bool is_released_ = false;
+  bool has_ended_ = false;     // as member 0 knows, which has let this one go
   int closed_ = 0, gone_ = 0;  // members, as member 0 knows
 };
 

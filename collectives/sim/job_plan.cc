@@ -60,6 +60,8 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.has_slow_set_up = pick(4) == 0;
   plan.has_safeguard = pick(3) == 0 && !plan.requires_multicast;
   plan.refuses_agreement = plan.refuses_agreement && plan.has_safeguard;
+  const bool may_refuse = plan.reduces && plan.has_safeguard && !plan.refuses_agreement;
+  plan.refuses_blocks = may_refuse && std::mt19937_64(seed ^ 0xB10C)() % 2 == 0;
   plan.copies_little = pick(2) == 0;
   if (pick(3) == 0) plan.portion = 7 + pick(40);
   plan.fails_between_lanes = plan.fault == Fault::kFailed && of_its_own() % 2 == 0;
@@ -86,6 +88,7 @@ std::string to_text(const JobPlan& plan) {
   if (plan.portion > 0) text += ", messages of " + std::to_string(plan.portion) + " bytes";
   if (plan.has_safeguard) text += ", a safeguard";
   if (plan.refuses_agreement) text += " that one rank can't agree with";
+  if (plan.refuses_blocks) text += ", a refused message behind an agreement";
   text += ", NICs of the make " + std::string(plan.nic->name);
   if (plan.requires_multicast) text += ", mode require";
   return text;

@@ -47,6 +47,8 @@ struct JobPlan {
   bool has_safeguard = false;  // which compares the ways often; broadcasts have few sizes
   // From some call on MPI refuses one rank the receives of the safeguard's messages about reductions.
   bool refuses_agreement = false;
+  // ... one receive of blocks, of a reduction right behind an agreement.
+  bool refuses_blocks = false;
   // Bytes of the messages that the groups' ways take; 0: any number. A member posts all of a unit's
   // pieces at once: the simulated watchdog knows of no members that are late, but alive.
   std::size_t portion = 0;
@@ -60,7 +62,8 @@ struct JobPlan {
   bool limits_rnr_retries() const;
   // An identifier that is in use is drawn again.
   bool is_healthy() const {
-    return (fault == Fault::kNone || fault == Fault::kTaken) && !limits_rnr_retries();
+    return (fault == Fault::kNone || fault == Fault::kTaken) && !limits_rnr_retries() &&
+           !refuses_blocks;
   }
 };
 

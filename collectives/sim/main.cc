@@ -24,7 +24,9 @@ std::string summary(const JobOutcome& sum) {
          n(sum.network, " in the network, ") + n(sum.messages, " by messages, ") +
          n(sum.saved_reductions, " by the saved function\njobs: ") +
          n(sum.returns, " with multicast again, ") + n(sum.aborts, " aborted\nsafeguard: ") +
-         n(sum.comparisons, " comparisons, ") + n(sum.changes, " of them changed the way");
+         n(sum.comparisons, " comparisons, ") + n(sum.changes, " of them changed the way; jobs: ") +
+         n(sum.refused, " with a refused agreement, ") +
+         n(sum.failed_confirmations, " with a failure right behind one");
 }
 
 }  // namespace

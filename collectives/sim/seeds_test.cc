@@ -27,6 +27,7 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   EXPECT_GT(result.sum.comparisons, result.seeds / 2);
   EXPECT_GT(result.sum.changes, result.seeds / 20);
   EXPECT_GT(result.sum.refused, result.seeds / 1000);
+  EXPECT_GT(result.sum.failed_confirmations, 0u);
 }
 
 // It has two units. The root's messages to the dead rank failed in the first one.

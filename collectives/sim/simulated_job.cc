@@ -71,6 +71,12 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
     refused_from_ = random() % plan.steps;
     if (refused_rank_ > 0) refused_ = Tag::kPlan;  // it is rank 0's child
   }
+  if (plan.refuses_blocks) {
+    std::mt19937_64 random(plan.seed ^ 0xB10C5);
+    refused_rank_ = static_cast<int>(random() % static_cast<unsigned>(plan.ranks));
+    mpi_.refused_after = static_cast<int>(random() % 2);
+    refused_ = Tag::kBlocks;
+  }
   for (int rank = 0; rank < plan.ranks; ++rank)
     ranks_.push_back(std::make_unique<Rank>(rank, mpi_, plan.ranks_per_host));
   lost_before_ = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)];
@@ -285,7 +291,7 @@ bool SimulatedJob::step(Rank& rank) {
   if (rank.is_closed || rank.is_dead) return false;
   if (rank.rank == slow_rank_ && pick(30) != 0) return false;
   fabric_.caller = rank.rank;
-  refuse_agreement(rank);
+  refuse_receives(rank);
   if (rank.at == program_.size()) return close(rank);
   if (rank.is_saved) return serve_saved(rank);
   if (!rank.caller.is_calling()) {
@@ -302,6 +308,7 @@ bool SimulatedJob::step(Rank& rank) {
   rank.nic_waits = !rank.nic_waits && pick(2) == 0;
   if (!rank.nic_waits) fabric_.progress(rank.rank);
   const Code rc = rank.caller.progress();
+  if (mpi_.refused() > 0 && !refused_at_) refused_at_ = rank.at;
   rank.caller.look_after();
   if (rc == Code::kPending) return false;
   rank.is_saved = rc == Code::kNotServed;
@@ -309,10 +316,15 @@ bool SimulatedJob::step(Rank& rank) {
   return true;
 }
 
-void SimulatedJob::refuse_agreement(const Rank& rank) {
+void SimulatedJob::refuse_receives(const Rank& rank) {
   mpi_.refused_tag.reset();
   if (rank.rank != refused_rank_ || rank.at < refused_from_ || rank.at >= program_.size()) return;
-  if (!program_[rank.at].is_broadcast()) mpi_.refused_tag = rank.caller.team().tag(refused_);
+  if (program_[rank.at].is_broadcast()) return;
+  const bool confirms = std::ranges::any_of(ranks_, [&](const auto& each) {
+    return each->at == rank.at && each->caller.is_calling() && each->caller.confirms();
+  });
+  if (plan_.refuses_blocks && (refused_at_ || !confirms)) return;
+  mpi_.refused_tag = rank.caller.team().tag(refused_);
 }
 
 void SimulatedJob::begin(Rank& rank) {

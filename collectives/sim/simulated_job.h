@@ -3,9 +3,10 @@
 //
 //   data       a rank with success has every byte, of each broadcast in its order, and each result
 //   begun      a reduction ends without an error only once all ranks have begun it
-//   error      an error has a cause: the fabric lost that unit, a process died, or MPI refused a
-//              receive of the ranks' agreement on reductions
-//   path       all ranks take the same path in each call. A reduction ends in an error on all or none
+//   error      an error has a cause: the fabric lost that unit, or a process died. If MPI refused a rank
+//              a receive, that reduction fails there, and each later one on all ranks
+//   path       all ranks take the same path in each call. A reduction ends in an error on all or none,
+//              but the one in which MPI refused a receive of its blocks, and the one before a refusal
 //   bits       the saved function reduces nothing, because it may do so in another order. A
 //              death excuses nothing here, nor in the rules above but "error" and "path"
 //   liveness   every call ends
@@ -43,6 +44,7 @@ struct JobOutcome {
   std::uint64_t returns = 0;                   // jobs in which multicast served again
   std::uint64_t aborts = 0;                    // jobs that a rank ended
   std::uint64_t refused = 0;                   // jobs in which MPI refused a rank its agreement
+  std::uint64_t failed_confirmations = 0;      // ... a message of the reduction behind it
 
   JobOutcome& operator+=(const JobOutcome& other);
 };
@@ -99,7 +101,7 @@ class SimulatedJob {
   // A rank's program.
   bool step_or_abort(Rank& rank);
   bool step(Rank& rank);
-  void refuse_agreement(const Rank& rank);
+  void refuse_receives(const Rank& rank);
   void begin(Rank& rank);
   void fill(Rank& rank) const;
   void add_reductions();
@@ -114,6 +116,9 @@ class SimulatedJob {
   std::optional<std::size_t> first_wrong_byte(const Rank& rank) const;
   void check_end_of_call(Rank& rank, Code rc);
   void check_end_of_reduction(const Rank& rank, Code rc);
+  std::string why_wrong_behind_refusal(const Rank& rank, Code rc) const;
+  std::size_t before_refusal() const;
+  bool may_end_both_ways(std::size_t call) const;
   void check_end_of_job();
   void check_paths();
   void check_aborts();
@@ -139,6 +144,7 @@ class SimulatedJob {
   int refused_rank_ = -1;
   std::size_t refused_from_ = 0;  // call
   Tag refused_ = Tag::kTimes;
+  std::optional<std::size_t> refused_at_;  // call of the first receive that MPI has refused
   std::pair<int, int> slow_link_;
   std::size_t set_ups_ = 0;      // groups that were registered, or refused
   bool is_new_group_ = false;    // since the last event

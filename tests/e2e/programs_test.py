@@ -212,6 +212,12 @@ class Spawn(EndToEnd):
     def test_spawn_and_disconnect(self):
         self.assert_ok(over_fabric(PROGRAMS / "spawn_check", hosts=4, mpirun=("-np", 2)))
 
+    def test_a_failed_call_on_a_communicator_of_two_jobs(self):
+        """MPI_Finalize counts such communicators, so those whose tags are retired must not outlive their MPI_Comm_free."""
+        run = over_fabric(PROGRAMS / "spawn_check", "--fail", 1, hosts=4, mpirun=("-np", 2), mca=AT_ONCE)
+        self.assert_ok(run)
+        self.assertIn("its reductions end in errors", run.err, run.everything())
+
     def test_broadcasts_of_an_attribute_that_mpi_finalize_deletes(self):
         run = over_fabric(PROGRAMS / "spawn_check", "--at-end", 1, hosts=3, mpirun=("-np", 1), mca=REQUIRE)
         self.assert_ok(run)

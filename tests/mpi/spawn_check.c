@@ -2,6 +2,7 @@
  * and with them on a merged one; then all disconnect, and the parents continue.
  *
  *   spawn_check [--children N]
+ *   spawn_check --fail 1     a call on the merged communicator ends in errors: the ranks' counts differ
  *   spawn_check --at-end 1   none disconnects, and MPI_Finalize has more broadcasts on the merged
  *                            communicator: an attribute's, which is older than the communicator
  */
@@ -17,6 +18,14 @@ static int rounds(MPI_Comm comm, unsigned char* memory, uint64_t seed) {
     wrong |= broadcast_and_check(memory, i % 4 == 3 ? kMost : key % 5000, key, i % size, comm);
   }
   return wrong;
+}
+
+/* 0: the call has failed on each rank. */
+static int fail_once(MPI_Comm comm) {
+  int rank, own[2] = {1, 1}, sums[2];
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return MPI_Allreduce(own, sums, rank == 0 ? 2 : 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS;
 }
 
 static MPI_Comm kept;
@@ -56,6 +65,7 @@ int main(int argc, char** argv) {
   MPI_Intercomm_merge(other, parent != MPI_COMM_NULL, &all);
   wrong |= rounds(all, memory, 2);
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, all);
+  if (atoi(option(argc, argv, "--fail", "0"))) any |= fail_once(all);
   kept = all;
   if (!is_kept) {
     MPI_Comm_free(&all);
