@@ -38,6 +38,9 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& 
       const auto reduction = MrpReduction::parse(records);
       if (!reduction) return Reading::kUnknownRecord;  // of another version: it has other fields
       if (!take(*reduction)) return Reading::kMalformed;
+    } else if (type == MrpTree::kRecordType) {
+      const auto tree = MrpTree::parse(records);
+      if (!tree || !take(*tree)) return Reading::kMalformed;
     } else if ((type & kOptional) == 0) {
       return Reading::kUnknownRecord;
     } else {
@@ -59,6 +62,13 @@ bool take_record(MrpMessage& message, const MrpPath& path) {
 bool take_record(MrpMessage& message, const MrpReduction& reduction) {
   if (message.reduction || message.header.type != MrpType::kRegister) return false;
   message.reduction = reduction;
+  return true;
+}
+
+bool take_record(MrpMessage& message, const MrpTree& tree) {
+  const MrpType type = message.header.type;
+  if (message.tree || (type != MrpType::kConfirm && type != MrpType::kActivate)) return false;
+  message.tree = tree;
   return true;
 }
 
@@ -200,6 +210,31 @@ void MrpReduction::emit(std::span<std::uint8_t, kSize> out) const {
   store_be16(p + 6, window);
 }
 
+void MrpTree::add(const MrpTree& other) {
+  if (members == 0 || other.lowest < lowest) lowest = other.lowest;
+  height = std::max(height, other.height);
+  members += other.members;
+}
+
+std::optional<MrpTree> MrpTree::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  const std::uint8_t* p = data.data();
+  if (p[0] != kRecordType || p[1] != kSize / kWord) return std::nullopt;
+  const MrpTree tree{p[2], p[3], Ipv4(load_be32(p + 4)), load_be32(p + 8)};
+  const bool has_members = tree.height > 0 && tree.members > 0 && !tree.lowest.is_unset();
+  return has_members ? std::optional(tree) : std::nullopt;
+}
+
+void MrpTree::emit(std::span<std::uint8_t, kSize> out) const {
+  std::uint8_t* p = out.data();
+  p[0] = kRecordType;
+  p[1] = kSize / kWord;
+  p[2] = height;
+  p[3] = flags;
+  store_be32(p + 4, lowest.value());
+  store_be32(p + 8, members);
+}
+
 bool MrpMessage::add(const MrpMember& m) {
   if (member_count == kMaxMembers) return false;
   members[member_count++] = m;
@@ -222,9 +257,14 @@ std::optional<MrpMessage> MrpMessage::parse(std::span<const std::uint8_t> data) 
   return message;
 }
 
+std::size_t MrpMessage::size_without_path() const {
+  return MrpHeader::kSize + member_count * MrpMember::kSize +
+         (reduction ? MrpReduction::kSize : 0) + (tree ? MrpTree::kSize : 0) +
+         skipped_records().size();
+}
+
 std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
-  const std::size_t bare = MrpHeader::kSize + member_count * MrpMember::kSize +
-                           (reduction ? MrpReduction::kSize : 0) + skipped_records().size();
+  const std::size_t bare = size_without_path();
   const bool has_path = path && bare + MrpPath::kSize <= kMaxSize;
   const std::size_t size = bare + (has_path ? MrpPath::kSize : 0);
   if (out.size() < size) return 0;
@@ -238,6 +278,10 @@ std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
   if (reduction) {
     reduction->emit(std::span<std::uint8_t, MrpReduction::kSize>(p, MrpReduction::kSize));
     p += MrpReduction::kSize;
+  }
+  if (tree) {
+    tree->emit(std::span<std::uint8_t, MrpTree::kSize>(p, MrpTree::kSize));
+    p += MrpTree::kSize;
   }
   if (has_path) {
     path->emit(std::span<std::uint8_t, MrpPath::kSize>(p, MrpPath::kSize));

@@ -19,6 +19,10 @@
 //   REDUCTION, 8 bytes, at most once, in REGISTER alone:
 //   |0|    8    |     2     |   kind    |     0     |
 //   |     unit, bytes       |    window, units      |
+//   TREE, 12 bytes, at most once, in CONFIRM and ACTIVATE between switches:
+//   |0|    9    |     3     |  height   |   flags   |
+//   |               lowest IPv4 address             |   of the members at the sender's side
+//   |                    members                    |   ... their number
 //   REGION, 28 bytes, in PUBLISH alone: wire/publication.h
 //
 // The instance tells apart two leader processes on one host; a leader's identity is (source IP,
@@ -174,6 +178,24 @@ struct MrpReduction {
   friend constexpr bool operator==(const MrpReduction&, const MrpReduction&) = default;
 };
 
+// The members of a reduction group at the side of the switch that sends it: behind that switch in a
+// CONFIRM, and all others in an ACTIVATE (docs/protocol.md, "The root of a reduction").
+struct MrpTree {
+  static constexpr std::uint8_t kRecordType = 9;
+  static constexpr std::size_t kSize = 12;
+  std::uint8_t height = 0;    // links from the sender to the farthest of them; at least 1
+  std::uint8_t flags = 0;     // reserved: sent as 0, and ignored
+  Ipv4 lowest;                // the first of them by address
+  std::uint32_t members = 0;  // at least 1
+
+  // Both sides together.
+  void add(const MrpTree& other);
+  // A whole record. Empty if `data` does not begin with one, or it has no member.
+  static std::optional<MrpTree> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend constexpr bool operator==(const MrpTree&, const MrpTree&) = default;
+};
+
 struct MrpHeader {
   static constexpr std::size_t kSize = 20;
   static constexpr std::uint8_t kVersion = 3;
@@ -213,7 +235,7 @@ struct MrpMessage {
   static constexpr std::size_t kSignatureSize = 20;
   static constexpr std::size_t kMaxSize = kMaxDatagram - kSignatureSize;
   static constexpr std::size_t kMaxMembers = (kMaxSize - MrpHeader::kSize) / MrpMember::kSize;
-  // ... beside PATH and REDUCTION.
+  // ... beside PATH, and REDUCTION or TREE.
   static constexpr std::size_t kMaxWithReduction = kMaxMembers - 1;
 
   MrpHeader header;
@@ -221,6 +243,7 @@ struct MrpMessage {
   std::size_t member_count = 0;
   std::optional<MrpPath> path;
   std::optional<MrpReduction> reduction;
+  std::optional<MrpTree> tree;
   // Records of optional types, unparsed: a switch that passes on the message, or a part of it,
   // passes these on too.
   std::array<std::uint8_t, kMaxSize - MrpHeader::kSize> skipped{};
@@ -235,18 +258,26 @@ struct MrpMessage {
     path->narrow(other);
   }
 
+  // Whether a TREE fits beside the members and skipped records.
+  bool has_space_for_tree() const {
+    return size_without_path() - (tree ? MrpTree::kSize : 0) + MrpTree::kSize <= kMaxSize;
+  }
+
   // Empty on a wrong version or length, an unknown type, a malformed record, or an unknown one that
   // must not be skipped.
   static std::optional<MrpMessage> parse(std::span<const std::uint8_t> data);
-  // REDUCTION, PATH and skipped records follow the members. PATH is left out if the others have
+  // REDUCTION, TREE, PATH and skipped records follow the members. PATH is left out if the others have
   // taken its place. Bytes written, 0 if `out` is too small.
   std::size_t emit(std::span<std::uint8_t> out) const;
+
+ private:
+  std::size_t size_without_path() const;
 };
 static_assert(MrpMessage::kMaxMembers == 89);
 static_assert(MrpHeader::kSize + MrpMessage::kMaxMembers * MrpMember::kSize + MrpPath::kSize <=
               MrpMessage::kMaxSize);
 static_assert(MrpHeader::kSize + MrpMessage::kMaxWithReduction * MrpMember::kSize + MrpPath::kSize +
-                  MrpReduction::kSize <=
+                  std::max(MrpReduction::kSize, MrpTree::kSize) <=
               MrpMessage::kMaxSize);
 
 // The answer to a REGISTER that parse() refuses for its version, or for an unknown record that must

@@ -59,6 +59,11 @@ void print(const MrpMessage& m, const MrpKey* key) {
   if (m.reduction) {
     std::printf("[%d, %d, %d]", m.reduction->kind, m.reduction->unit, m.reduction->window);
   }
+  std::printf("], \"trees\": [");
+  if (m.tree) {
+    std::printf("[%d, %d, \"%s\", %u]", m.tree->height, m.tree->flags,
+                m.tree->lowest.to_string().c_str(), m.tree->members);
+  }
   std::printf("]}\n");
 }
 
@@ -107,6 +112,12 @@ MrpMessage message(MrpType type, std::uint16_t flags, std::size_t members, std::
   }
   if (type == MrpType::kRegister && (flags & 1) != 0 && members < MrpMessage::kMaxMembers) {
     m.reduction = MrpReduction{static_cast<std::uint8_t>(random()), 4096, 64};
+  }
+  const bool may_have_tree = type == MrpType::kConfirm || type == MrpType::kActivate;
+  if (may_have_tree && (flags & 1) != 0 && members < MrpMessage::kMaxMembers) {
+    m.tree = MrpTree{static_cast<std::uint8_t>(1 + random() % 255), 0,
+                     Ipv4(static_cast<std::uint32_t>(random() | 1)),
+                     static_cast<std::uint32_t>(random() | 1)};
   }
   if ((flags & 1) != 0) {
     m.path = MrpPath{static_cast<std::uint16_t>(random()), static_cast<std::uint32_t>(random())};

@@ -98,10 +98,9 @@ std::size_t units_of(std::uint64_t bytes, std::uint64_t unit) {
   return parts_of(bytes, unit).size();
 }
 
-double us_of_reduction(std::uint64_t bytes, std::uint64_t unit, const Ways& ways,
-                       std::size_t links_to_root) {
+double us_of_reduction(std::uint64_t bytes, std::uint64_t unit, const Ways& ways) {
   const Train result(parts_of(bytes, unit), kFrameHeaders + kImmediate, ways);
-  return result.us_over(2 * links_to_root);
+  return result.us_over(2 * ways.links_to_middle());
 }
 
 }  // namespace cepheus::sim

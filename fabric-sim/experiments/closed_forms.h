@@ -13,10 +13,9 @@ namespace cepheus::sim {
 // message that it sends.
 double us_of(const Exchanges& exchanges, const Ways& ways, double post_us = 0);
 
-// Microseconds of a reduction with a result of `bytes` in units of `unit` bytes: up to the root, and
-// down again.
-double us_of_reduction(std::uint64_t bytes, std::uint64_t unit, const Ways& ways,
-                       std::size_t links_to_root);
+// Microseconds of a reduction with a result of `bytes` in units of `unit` bytes: up to a root in the
+// middle, and down again.
+double us_of_reduction(std::uint64_t bytes, std::uint64_t unit, const Ways& ways);
 std::size_t units_of(std::uint64_t bytes, std::uint64_t unit);
 
 }  // namespace cepheus::sim

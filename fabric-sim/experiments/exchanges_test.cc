@@ -125,8 +125,8 @@ TEST(Ways, CountTheLinksOfAFatTree) {
   EXPECT_EQ(ways.links(0, 1), 2u) << "one edge switch";
   EXPECT_EQ(ways.links(0, 2), 4u) << "one pod";
   EXPECT_EQ(ways.links(0, 15), 6u);
-  EXPECT_EQ(ways.links_to_switch_of(0), 5u);
   EXPECT_EQ(ways.most_links(), 6u);
+  EXPECT_EQ(ways.links_to_middle(), 3u);
 }
 
 }  // namespace

@@ -17,15 +17,11 @@ Ways::Ways(const net::Topology& topology)
   }
 }
 
-std::size_t Ways::links_to_switch_of(std::size_t at) const {
-  std::size_t most = 0;
-  for (const std::size_t s : switch_of_) most = std::max(most, 1 + trunks_[s][switch_of_[at]]);
-  return most;
-}
-
 std::size_t Ways::most_links() const {
   std::size_t most = 0;
-  for (std::size_t i = 0; i < hosts(); ++i) most = std::max(most, 1 + links_to_switch_of(i));
+  for (std::size_t i = 0; i < hosts(); ++i) {
+    for (std::size_t j = 0; j < hosts(); ++j) most = std::max(most, links(i, j));
+  }
   return most;
 }
 

@@ -19,10 +19,10 @@ class Ways {
   std::size_t links(std::size_t from, std::size_t to) const {
     return 2 + trunks_[switch_of_[from]][switch_of_[to]];
   }
-  // From the farthest host to the switch of host `at`.
-  std::size_t links_to_switch_of(std::size_t at) const;
   // Between the two farthest hosts.
   std::size_t most_links() const;
+  // From the farthest host to the switch in the middle.
+  std::size_t links_to_middle() const { return (most_links() + 1) / 2; }
 
  private:
   std::vector<std::size_t> switch_of_;            // of each host

@@ -36,6 +36,7 @@ constexpr wire::Psn kSenderStart(0xFFFFF0);
 constexpr std::uint8_t kReceivers[] = {2, 3, 9, 8, 1};
 
 wire::Ipv4 host(std::uint8_t last) { return {10, 0, 0, last}; }
+const wire::MrpTree kBehindTrunk{1, 0, host(9), 1};
 
 net::SwitchConfig make_config() {
   net::SwitchConfig config;
@@ -100,6 +101,7 @@ class Harness {
     for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
       control(type, 1, kRoot);
       control(type, 1, kLeaf, 9);
+      if (type == wire::MrpType::kRegister) confirm_behind_trunk();
     }
   }
 
@@ -157,10 +159,21 @@ class Harness {
     message.header.epoch = epoch;
     message.header.mcst_id = group;
     if (type == wire::MrpType::kActivate) message.header.flags = 3;  // all but the leader
+    if (type == wire::MrpType::kActivate && group == kLeaf) message.tree = kBehindTrunk;
     for (const std::uint8_t last : {1, 2, 3, 9}) {
       if (last != 9 || leader != 9) message.add({host(last), wire::Qpn(0x100u + last), 0});
     }
     send(leader, message, group);
+  }
+  void confirm_behind_trunk() {
+    wire::MrpMessage message;
+    message.header.type = wire::MrpType::kConfirm;
+    message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kRegister);
+    message.header.epoch = 1;
+    message.header.mcst_id = kRoot;
+    message.add({host(9), wire::Qpn(0x109u), 0});
+    message.tree = kBehindTrunk;
+    send(9, message, kRoot);
   }
   // Two regions, the second smaller than the largest WRITE.
   void publish(std::uint8_t last) {

@@ -183,6 +183,8 @@ void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
     if (lose && lose(s, peer.switch_no, text(emit.frame))) continue;
     const auto headers = wire::RoceHeaders::parse(emit.frame);
     if (headers && on_trunk) on_trunk(s, peer.switch_no, *headers);
+    const auto message = wire::MrpMessage::parse(emit.frame.payload());
+    if (!headers && message && on_registration) on_registration(s, peer.switch_no, *message);
     passing_.push_back({peer.switch_no, peer.port, bytes, emit.frame.icrc_state});
   }
 }
@@ -228,6 +230,10 @@ void TestNetwork::set_port(std::size_t s, PortId port, bool up) {
   }
   take(s, actions);
   run();
+}
+
+void TestNetwork::restart(std::size_t s) {
+  switches_[s].engine = std::make_unique<Switch>(switches_[s].config, payloads);
 }
 
 Texts TestNetwork::inbox(std::size_t host) {

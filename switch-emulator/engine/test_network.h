@@ -20,6 +20,7 @@
 #include "switch-emulator/engine/test_payloads.h"
 #include "switch-emulator/engine/views.h"
 #include "wire/announcement.h"
+#include "wire/mrp.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
 
@@ -65,6 +66,7 @@ class TestNetwork {
                                         const std::vector<wire::MrpMember>& members);
   // Any registration datagram of a host, to its McstID.
   void send_message(std::size_t host, const wire::MrpMessage& message);
+  std::vector<std::uint8_t> message_bytes(std::size_t host, const wire::MrpMessage& message) const;
   // The same datagram's bytes, part `seq` of `total`, to be delivered by `inject_at`.
   static std::vector<std::uint8_t> control_bytes(
       std::size_t leader, wire::MrpType type, std::uint16_t epoch,
@@ -114,6 +116,7 @@ class TestNetwork {
   wire::MrpMember last_report(std::size_t host, std::size_t at = 0) const {
     return hosts_[host].last_members.at(at);
   }
+  std::size_t last_report_size(std::size_t host) const { return hosts_[host].last_members.size(); }
   const std::vector<std::vector<std::uint8_t>>& frames(std::size_t host) const {
     return hosts_[host].frames;
   }
@@ -123,9 +126,12 @@ class TestNetwork {
   std::function<bool(std::size_t, std::size_t, const std::string&)> lose;
   std::function<void(std::size_t, std::size_t, const wire::RoceHeaders&)>
       on_trunk;  // called for RoCE frames there
+  std::function<void(std::size_t, std::size_t, const wire::MrpMessage&)>
+      on_registration;  // ... for registration messages there
 
   void advance(Duration d);  // moves the time and serves every deadline on the way
   void set_port(std::size_t s, PortId port, bool up);
+  void restart(std::size_t s);  // the switch forgets its groups
   Instant now() const { return now_; }
 
   TestPayloads payloads;                   // of frames that switches handle or hold

@@ -38,12 +38,13 @@ void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_
   std::vector<wire::MrpMember> list;
   for (const std::size_t h : members) list.push_back(member(h));
   registered[registration_epoch].insert(members.begin(), members.end());
-  constexpr std::size_t kMost = wire::MrpMessage::kMaxMembers;
-  const auto total = static_cast<std::uint16_t>((list.size() + kMost - 1) / kMost);
+  const std::size_t most =
+      reduction ? wire::MrpMessage::kMaxWithReduction : wire::MrpMessage::kMaxMembers;
+  const auto total = static_cast<std::uint16_t>((list.size() + most - 1) / most);
   for (std::uint16_t seq = 0; seq < total; ++seq) {
-    const auto rest = std::span(list).subspan(seq * kMost);
+    const auto rest = std::span(list).subspan(seq * most);
     inject_bytes(leader, control_bytes(leader, wire::MrpType::kRegister, registration_epoch,
-                                       rest.first(std::min(kMost, rest.size())), 1, seq, total,
+                                       rest.first(std::min(most, rest.size())), 1, seq, total,
                                        key(), flags, reduction));
   }
 }
@@ -91,7 +92,12 @@ wire::MrpMessage TestNetwork::message_about(wire::MrpType type,
 }
 
 void TestNetwork::send_message(std::size_t host, const wire::MrpMessage& message) {
-  inject_bytes(host, datagram_bytes(host, message, hosts_key()));
+  inject_bytes(host, message_bytes(host, message));
+}
+
+std::vector<std::uint8_t> TestNetwork::message_bytes(std::size_t host,
+                                                     const wire::MrpMessage& message) const {
+  return datagram_bytes(host, message, hosts_key());
 }
 
 void TestNetwork::publish(std::size_t host, std::uint16_t serial,
@@ -129,6 +135,11 @@ void TestNetwork::write(std::size_t host, std::int64_t psn, std::uint16_t region
 void TestNetwork::set_up_group(std::size_t leader, std::uint16_t registration_epoch) {
   epoch = registration_epoch;
   register_group(leader, registration_epoch, {}, reduction ? wire::MrpHeader::kLossEnds : 0);
+  // Trunks of a reduction learn its tree from these.
+  const bool has_trees = reduction && switches_.size() > 1;
+  for (std::size_t host = 0; host < hosts_.size() && has_trees; ++host) {
+    if (host != leader) confirm(host, wire::MrpType::kRegister);
+  }
   control(leader, wire::MrpType::kActivate, registration_epoch);
   clear();
 }

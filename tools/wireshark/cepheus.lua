@@ -29,11 +29,11 @@ local REASONS = {[0] = "none", "table full", "no route", "group id in use", "mal
                  "a packet too long for a port on the way", "no memory for another reduction group",
                  "a kind of group that the switch does not serve", "members that reduce different things",
                  "a result that a member's device refused"}
-local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER", "REDUCTION"}
-local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER, REDUCTION = 1, 2, 3, 4, 5, 6, 7, 8
+local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER", "REDUCTION", "TREE"}
+local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER, REDUCTION, TREE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local ORDERS = {[0] = "report alone", "drop the last packet of a message", "drop a data packet", "drop a merged ACK", "send CNPs"}
 local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 40, [ORDER] = 36,
-                      [REDUCTION] = 8}
+                      [REDUCTION] = 8, [TREE] = 12}
 local HOST_SYNC, PRESENCE, HEARS, FRESH, MEASURES = 0x8000, 1, 1, 1, 2
 
 local function field(make, name, text, ...)
@@ -83,6 +83,10 @@ local f = {
   reduction_kind = field(ProtoField.uint8, "mrp.reduction.kind", "Kind of reduction group"),
   reduction_unit = field(ProtoField.uint16, "mrp.reduction.unit", "Payload bytes of a unit at most"),
   reduction_window = field(ProtoField.uint16, "mrp.reduction.window", "Units that a member may have under way"),
+  tree_height = field(ProtoField.uint8, "mrp.tree.height", "Links to the farthest member at this side"),
+  tree_flags = field(ProtoField.uint8, "mrp.tree.flags", "Reserved", base.HEX),
+  tree_lowest = field(ProtoField.ipv4, "mrp.tree.lowest", "First member at this side"),
+  tree_members = field(ProtoField.uint32, "mrp.tree.members", "Members at this side"),
   path_window = field(ProtoField.uint32, "mrp.path.window", "Packets that a source may have under way (0: not known)"),
   reply_port = field(ProtoField.uint16, "mrp.probe.reply_port", "Port of the answer"),
   answer = field(ProtoField.uint16, "mrp.probe.answer", "Bytes of the answer"),
@@ -253,6 +257,12 @@ local function add_record(tree, range, type)
     record:add(f.reduction_unit, range(4, 2))
     record:add(f.reduction_window, range(6, 2))
     record:append_text(": " .. range(6, 2):uint() .. " units of " .. range(4, 2):uint() .. " bytes")
+  elseif kind == TREE then
+    record:add(f.tree_height, range(2, 1))
+    record:add(f.tree_flags, range(3, 1))
+    record:add(f.tree_lowest, range(4, 4))
+    record:add(f.tree_members, range(8, 4))
+    record:append_text(": " .. range(8, 4):uint() .. " members, height " .. range(2, 1):uint())
   elseif kind == SENDER then
     record:add(f.control_port, range(2, 2))
     record:add(f.host, range(4, 4))

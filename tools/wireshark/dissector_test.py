@@ -100,7 +100,12 @@ class Registration(Dissector):
         reductions = one.get("reductions", [])
         columns = [list(map(tshark.number, packet.values["mrp.reduction." + name])) for name in ("kind", "unit", "window")]
         self.assertEqual(list(map(list, zip(*columns))), reductions)
-        words = ["4"] * len(one["members"]) + ["7"] * len(regions) + ["2"] * (len(reductions) + len(paths))
+        trees = one.get("trees", [])
+        columns = [packet.values["mrp.tree.lowest"]]
+        columns = [list(map(tshark.number, packet.values["mrp.tree." + name])) for name in ("height", "flags")] + columns
+        columns.append(list(map(tshark.number, packet.values["mrp.tree.members"])))
+        self.assertEqual(list(map(list, zip(*columns))), trees)
+        words = ["4"] * len(one["members"]) + ["7"] * len(regions) + ["2"] * len(reductions) + ["3"] * len(trees) + ["2"] * len(paths)
         self.assertEqual(packet.values["mrp.words"], words)
 
     def test_names_are_those_of_wire(self):
@@ -131,7 +136,7 @@ class Records(Dissector):
         self.assertEqual(packet.one("mrp.unknown"), "12:34:56:78")
         self.assertEqual(packet.one("mrp.member.host"), "10.0.0.2")
         self.assertNotIn("mrp.must_know", packet.values)
-        packet = self.dissect([datagram(bytes.fromhex("0902 0000 12345678"))])[0]
+        packet = self.dissect([datagram(bytes.fromhex("0a02 0000 12345678"))])[0]
         self.assertIn("mrp.must_know", packet.values)
 
     def test_a_script_beside_an_installed_one_is_no_error(self):

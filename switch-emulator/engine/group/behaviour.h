@@ -60,6 +60,16 @@ class Behaviour {
   // all members behind it, else to some.
   virtual void on_round_trip(PathNo path, Duration most, bool to_all) = 0;
 
+  // The members behind the paths, if packets depend on them. A record has come by the path; members
+  // are placed until the group is active.
+  virtual void on_tree(PathNo, const wire::MrpTree&) {}
+  // Whether such records have named this number of members behind the path.
+  virtual bool has_tree(PathNo, std::size_t) const { return true; }
+  // The record for the node behind the path, about all other members; none: it needs none.
+  virtual std::optional<wire::MrpTree> tree_for(const Call&, PathNo) { return std::nullopt; }
+  // All members are placed, and their trees known.
+  virtual void on_active(const Call&) {}
+
   // Registration. Flags of REGISTER that tell the members how the group is served
   // (wire::MrpHeader).
   virtual std::uint16_t register_flags() const = 0;

@@ -35,7 +35,9 @@ struct Mft {
     return at < paths.size() && paths[at].port == port ? at : kNoPath;
   }
   // The trunk towards the leader; kNoPath: the leader is a host here, or has gone.
-  PathNo parent() const { return leader == kNoPath || paths[leader].is_host ? kNoPath : leader; }
+  PathNo leader_trunk() const {
+    return leader == kNoPath || paths[leader].is_host ? kNoPath : leader;
+  }
   // Precondition: no path there yet, fewer than kMaxPaths.
   PathNo add_path(PortId port, bool is_host);
   // Removes a path; the last one gets its number. Precondition: it is not the leader's.

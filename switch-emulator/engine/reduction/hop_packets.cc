@@ -22,22 +22,22 @@ void fill_words(std::span<std::uint8_t> words, std::span<const std::uint8_t> dat
 
 }  // namespace
 
-bool HopPackets::is_addressed_well(const Call& call, const Mft& mft, const GroupPacket& packet) {
+bool HopPackets::is_addressed_well(const GroupPacket& packet) const {
   const wire::Ipv4Header& ip = packet.headers.ip;
-  const Path& path = mft.paths[packet.path];
+  const Path& path = group_.paths[packet.path];
   const Qpn qpn = packet.headers.bth.destination_qp;
-  if (path.is_host) return ip.destination == mft.id && qpn == wire::kVirtualQpn;
-  if (qpn != Qpn(mft.epoch)) return false;
-  return packet.path == mft.parent()
-             ? ip.source == mft.id && ip.destination == call.config.address
-             : ip.source == call.port(path.port).peer && ip.destination == mft.id;
+  if (path.is_host) return ip.destination == group_.id && qpn == wire::kVirtualQpn;
+  if (qpn != Qpn(group_.epoch)) return false;
+  return packet.path == parent_
+             ? ip.source == group_.id && ip.destination == call_.config.address
+             : ip.source == call_.port(path.port).peer && ip.destination == group_.id;
 }
 
 wire::RoceHeaders HopPackets::headers_to(PathNo path, wire::Opcode opcode, Unit unit) const {
   const Path& to = group_.paths[path];
   const PortConfig& port = call_.port(to.port);
   wire::RoceHeaders h;
-  if (path == group_.parent()) {
+  if (path == parent_) {
     h.ip.source = call_.config.address;
     h.ip.destination = group_.id;
   } else {

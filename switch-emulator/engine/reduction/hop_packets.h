@@ -25,15 +25,16 @@ struct Call;
 // copies of a unit share one payload.
 class HopPackets {
  public:
-  // `traffic_class`: TOS of the members' contributions.
-  HopPackets(Call& call, const Mft& mft, Psn start, const std::uint8_t& traffic_class)
-      : call_(call), group_(mft), start_(start), traffic_class_(traffic_class) {}
+  // `parent`: the path towards the root, if any. `traffic_class`: TOS of the members' contributions.
+  HopPackets(Call& call, const Mft& mft, PathNo parent, Psn start,
+             const std::uint8_t& traffic_class)
+      : call_(call), group_(mft), parent_(parent), start_(start), traffic_class_(traffic_class) {}
   ~HopPackets() { release(); }
   HopPackets(const HopPackets&) = delete;
   HopPackets& operator=(const HopPackets&) = delete;
 
   // Whether the packet's addresses are those of its path.
-  static bool is_addressed_well(const Call& call, const Mft& mft, const GroupPacket& packet);
+  bool is_addressed_well(const GroupPacket& packet) const;
 
   // `content` stays valid until the next unit is sent. A repeat has no space of its own: the first
   // packet may still wait in it.
@@ -56,6 +57,7 @@ class HopPackets {
 
   Call& call_;
   const Mft& group_;
+  const PathNo parent_;
   const Psn start_;
   const std::uint8_t& traffic_class_;
   PayloadStore::Made made_;                // the last payload that did not fit into a frame,

@@ -56,6 +56,8 @@ Instant ReductionGroup::probe_due(Instant now, PathNo path) const {
 void ReductionGroup::on_path_removed(Call&, const Removed& removed) {
   hops_[removed.gone] = hops_[removed.last];
   hops_.pop_back();
+  sides_.remove_path(removed.gone);
+  if (parent_ == removed.last) parent_ = removed.gone;
   slots_.on_path_removed(removed.gone, removed.last);
   has_failed_ = true;
   failure_.reset();
@@ -71,10 +73,10 @@ void ReductionGroup::on_port_up(PathNo path) {
   evidence.is_back = evidence.was_down;
 }
 
-// Members confirm late if they are busy. Members behind the parent confirm elsewhere: for the
-// parent the time from CONFIRM to ACTIVATE counts.
+// Members confirm late if they are busy. Members at the leader's side confirm elsewhere: for the trunk
+// to them the time from CONFIRM to ACTIVATE counts.
 void ReductionGroup::on_round_trip(PathNo path, Duration most, bool to_all) {
-  if (!tree_.paths[path].is_host && to_all == (path == parent())) return;
+  if (!tree_.paths[path].is_host && to_all == (path == tree_.leader_trunk())) return;
   hops_[path].out.guess(std::min<Duration>(most, Requester::kFirstWait / 4));
 }
 

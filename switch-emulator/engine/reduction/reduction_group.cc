@@ -71,11 +71,9 @@ ReductionGroup::ReductionGroup(const Mft& mft, const SwitchConfig& config,
 
 void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   if (has_failed_) return call.count(Counter::kDropReductionFailed);
-  if (!HopPackets::is_addressed_well(call, tree_, packet)) {
-    return call.count(Counter::kDropMalformed);
-  }
+  HopPackets packets(call, tree_, parent(), start_, traffic_class_);
+  if (!packets.is_addressed_well(packet)) return call.count(Counter::kDropMalformed);
   const wire::Opcode opcode = packet.headers.bth.opcode;
-  HopPackets packets(call, tree_, start_, traffic_class_);
   if (opcode == wire::Opcode::kCnp) {
     take_marks(call, packets, packet);
     note_life(call, packet.path);
@@ -329,7 +327,7 @@ void ReductionGroup::take_answer(Call& call, HopPackets& packets, const GroupPac
 
 // Sends what is overdue, and finds the next time.
 void ReductionGroup::on_timer(Call& call) {
-  HopPackets packets(call, tree_, start_, traffic_class_);
+  HopPackets packets(call, tree_, parent(), start_, traffic_class_);
   set_deadline(wire::kNever);
   if (has_failed_) return;
   const bool acks_are_due = ack_due_ <= call.now;

@@ -1,12 +1,12 @@
 // Reductions in the switch: every member contributes to each unit, every member gets the result
 // (docs/protocol.md, "Reductions").
 //
-//        children: hosts and trunks below             parent: the trunk towards the root
+//        children: all other hosts and trunks         parent: the trunk towards the root
 //   contributions, partials -> Responder |  slots  | Requester -> partials
 //          results <- Requester          |         | Responder <- results
 //
-// The root is the leader's switch. A switch answers for what it stores: no acknowledgement goes from
-// end to end. A unit is complete at a member when its result has come.
+// The root is in the middle of the tree (tree_sides.h), wherever the leader is. A switch answers for
+// what it stores: no acknowledgement goes from end to end. A unit is complete at a member when its result has come.
 //
 //   newest_     some child has contributed to all units below
 //   complete_   all children have: their sums are the partial results
@@ -24,6 +24,7 @@
 #include "switch-emulator/engine/group/mft.h"
 #include "switch-emulator/engine/reduction/requester.h"
 #include "switch-emulator/engine/reduction/responder.h"
+#include "switch-emulator/engine/reduction/tree_sides.h"
 #include "switch-emulator/engine/reduction/unit_slots.h"
 
 namespace cepheus::fabric {
@@ -50,13 +51,17 @@ class ReductionGroup final : public Behaviour {
   void on_timer(Call& call) override;
   void on_query(Call& call) override;
   std::optional<Failure> take_failure(Instant now) override;
-  void on_path_added() override { hops_.emplace_back(); }
+  void on_path_added() override;
   void on_path_removed(Call& call, const Removed& removed) override;
   void on_port_down(PathNo path) override;
   void on_port_up(PathNo path) override;
   std::size_t held() const override { return 0; }
   void release_held(Call&) override {}
   void on_round_trip(PathNo path, Duration most, bool to_all) override;
+  void on_tree(PathNo path, const wire::MrpTree& tree) override { sides_.set(path, tree); }
+  bool has_tree(PathNo path, std::size_t members) const override;
+  std::optional<wire::MrpTree> tree_for(const Call& call, PathNo path) override;
+  void on_active(const Call& call) override;
   std::uint16_t register_flags() const override { return 0; }
   Published on_publication(PathNo, const wire::Publication&) override {
     return Published::kNotServed;
@@ -83,8 +88,8 @@ class ReductionGroup final : public Behaviour {
     std::uint8_t silent_probes = 0;
   };
 
-  // The path towards the root; kNoPath: the root is here.
-  PathNo parent() const { return tree_.parent(); }
+  // The path towards the root; kNoPath: the root is here. Of active groups.
+  PathNo parent() const { return parent_; }
   std::size_t children() const { return hops_.size() - (parent() == kNoPath ? 0 : 1); }
   void take_unit(Call& call, HopPackets& packets, const GroupPacket& packet,
                  std::span<const std::uint8_t> payload);
@@ -111,6 +116,7 @@ class ReductionGroup final : public Behaviour {
   std::optional<Instant> late_since(Instant now, PathNo path) const;
   bool is_requested(Instant now) const;
   Instant probe_due(Instant now, PathNo path) const;
+  void take_hosts(const Call& call);
   void fail(const Failure& why);
 
   const Mft& tree_;
@@ -118,6 +124,8 @@ class ReductionGroup final : public Behaviour {
   const Duration probe_wait_;
   UnitSlots slots_;
   std::vector<Hop> hops_;  // by path
+  TreeSides sides_;
+  PathNo parent_ = kNoPath;
   Unit newest_ = 0, complete_ = 0, results_ = 0;
   PathNo latest_ = kNoPath;  // completed the newest of the complete units
   Instant ack_due_ = wire::kNever;

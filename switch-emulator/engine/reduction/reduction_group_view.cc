@@ -24,7 +24,7 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   ReductionView& reduction = view.reduction.emplace();
   reduction.unit = slots_.unit_bytes();
   reduction.window = slots_.window();
-  reduction.is_root = up == kNoPath;
+  reduction.is_root = view.active && up == kNoPath;
   reduction.newest = newest_;
   reduction.complete = complete_;
   reduction.results = results_;
@@ -42,9 +42,11 @@ TableBytes ReductionGroup::bytes() const {
   bytes.table = {
       {"reduction.units", slots_.bytes()},
       {"path.custody", hops_.size() * sizeof(Hop)},
+      {"path.tree", sides_.bytes()},
       {"group.reduction", sizeof(ReductionGroup)},
   };
-  bytes.beside = {{"behaviour_room_for_paths", (hops_.capacity() - hops_.size()) * sizeof(Hop)}};
+  bytes.beside = {{"behaviour_room_for_paths",
+                   (hops_.capacity() - hops_.size()) * sizeof(Hop) + sides_.spare_bytes()}};
   return bytes;
 }
 
@@ -65,6 +67,8 @@ bool ReductionGroup::jump(std::uint64_t packets) {
 
 void ReductionGroup::check_consistent(std::size_t) const {
   must(hops_.size() == tree_.paths.size(), "custody of other paths than there are");
+  must(sides_.bytes() == hops_.size() * sizeof(wire::MrpTree), "trees of other paths");
+  must(parent_ == kNoPath || !tree_.paths[parent_].is_host, "a host is no way to the root");
   must(results_ <= complete_ && complete_ <= newest_, "results of units that lack contributions");
   must(newest_ - results_ <= slots_.window(), "more units under way than there are slots");
   if (has_failed_) return;

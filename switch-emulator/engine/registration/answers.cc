@@ -41,6 +41,7 @@ bool may_be_from_host(const MrpRequest& answer) {
     return m.host == answer.datagram.ip.source;
   };
   const wire::MrpHeader& header = answer.message.header;
+  if (answer.message.tree) return false;
   if (list.empty()) return is_version_refusal(header);  // the leader can't read the list
   return list.size() == 1 && is_itself(list[0]) && header.type != wire::MrpType::kReport &&
          (header.type != wire::MrpType::kConfirm || is_of_members(header));
@@ -134,6 +135,11 @@ void Answers::merge(Call& call, const MrpRequest& confirm, const Party& party) {
   }
   if (known == 0) return call.count(Counter::kDropNotMember);
   if (confirm.message.path) roster.set_path(call.ingress(), *confirm.message.path);
+  if (confirm.message.tree && party.entry != nullptr && roster.has_all_names()) {
+    const Mft& mft = party.entry->table.mft;
+    const PathNo path = mft.find(call.ingress());
+    if (path != kNoPath) mft.behaviour->on_tree(path, *confirm.message.tree);
+  }
   // A member that never answers is dead, and the source's time-outs have to show it soon.
   const bool all_are_active =
       roster.step() == wire::MrpType::kActivate && roster.awaited() == 0 && party.entry != nullptr;
@@ -176,7 +182,13 @@ void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Pa
     GroupInstance& table = party.entry->table;
     table.reported = path_of(groups_, *party.entry);
     if (table.reported != wire::MrpPath()) message.path = table.reported;
+    // The next switch has to know all before ACTIVATE.
+    const Mft& mft = table.mft;
+    const bool may_have_tree = party.roster.has_all_names() && mft.leader_trunk() != kNoPath;
+    if (may_have_tree) message.tree = mft.behaviour->tree_for(call, mft.leader);
   }
+  const std::size_t most =
+      message.tree ? wire::MrpMessage::kMaxWithReduction : wire::MrpMessage::kMaxMembers;
   // Members of switches that do not rebase are listed separately, because the flag holds for a
   // whole datagram.
   std::array<wire::MrpMessage, 2> of_kind{message, message};
@@ -191,7 +203,7 @@ void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Pa
   party.roster.take_ready([&](const Roster::Member& member) {
     wire::MrpMessage& m = of_kind[member.host_sync ? 1 : 0];
     m.add(member.name());
-    if (m.member_count == wire::MrpMessage::kMaxMembers) send(m);
+    if (m.member_count == most) send(m);
   });
   for (wire::MrpMessage& m : of_kind) send(m);
   if (party.entry != nullptr && !party.entry->is_active) {

@@ -89,7 +89,11 @@ void report_failure(Call& call, const GroupEntry& entry, const Behaviour::Failur
   const GroupInstance& table = entry.table;
   const auto named = [&](const Behaviour::Failure::Member& one) -> std::optional<wire::MrpMember> {
     if (one.path >= table.mft.paths.size()) return std::nullopt;
-    const auto member = member_at(call, table, table.mft.paths[one.path]);
+    auto member = member_at(call, table, table.mft.paths[one.path]);
+    // Of the members at the leader's side a switch knows the leader alone.
+    const bool is_beside_leader = one.path == table.mft.leader_trunk();
+    if (is_beside_leader) CEPHEUS_SITUATION("a contribution from the leader's side differs");
+    if (is_beside_leader) member = wire::MrpMember{entry.leader.host, Qpn()};
     if (!member) return std::nullopt;
     return wire::MrpMember{member->host, member->qpn, one.what, 0, one.bytes};
   };

@@ -19,6 +19,21 @@ bool knows_all(const GroupInstance& table, const MrpRequest& request) {
   return table.roster.size() == request.message.header.flags;
 }
 
+// Takes in what ACTIVATE says about the leader's side. Whether all members' trees are known then.
+bool knows_trees(const GroupInstance& table, const MrpRequest& request) {
+  const Mft& mft = table.mft;
+  const auto& tree = request.message.tree;
+  if (tree) mft.behaviour->on_tree(mft.leader, *tree);
+  for (PathNo i = 0; i < mft.paths.size(); ++i) {
+    if (mft.paths[i].is_host) continue;
+    const std::size_t at_leaders_side = tree ? tree->members : 0;
+    const std::size_t members =
+        i == mft.leader ? at_leaders_side : table.roster.count_behind(mft.paths[i].port);
+    if (!mft.behaviour->has_tree(i, members)) return false;
+  }
+  return true;
+}
+
 // The leader is alive, as far as this switch knows.
 void touch(const Call& call, GroupEntry& entry) {
   entry.last_seen = call.now;
@@ -105,11 +120,12 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
 // Passes on the leader's request to the members that it names, or to all on `ports`, where they
 // have not confirmed it yet, and confirms for those that have.
 void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& roster,
-                                 std::span<const PortId> ports, std::uint16_t flags) {
+                                 std::span<const PortId> ports, std::uint16_t flags,
+                                 const Mft* activated) {
   roster.begin(request.message.header.type);
   if (request.message.member_count == 0) {
     roster.expect_all();
-    pass_on(call, request, ports, roster);
+    pass_on(call, request, ports, roster, activated);
   } else {
     Split parts;
     std::size_t nameless = 0;
@@ -122,7 +138,7 @@ void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& 
       }
     }
     roster.expect_nameless(nameless);
-    parts.send(call, request, &roster, flags);
+    parts.send(call, request, &roster, flags, activated);
   }
   answers_.confirm_due(call, request.id(), request.epoch());
 }
@@ -191,15 +207,21 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
   if (entry == nullptr) return;
   GroupInstance& table = entry->table;
   if (table.mft.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  const Path& leader = table.mft.paths[table.mft.leader];
+  // Switches alone know trees, and pass this on with their own.
+  const bool has_space = !table.kind.reduction || request.message.has_space_for_tree();
+  if ((request.message.tree && leader.is_host) || !has_space) {
+    return call.count(Counter::kDropMalformed);
+  }
   if (!entry->is_active) {
-    const Path& leader = table.mft.paths[table.mft.leader];
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
       return send_reject(call, request, MrpReject::kMalformed, {});
     }
-    if (!knows_all(table, request)) {
+    if (!knows_all(table, request) || !knows_trees(table, request)) {
       return send_reject(call, request, MrpReject::kIncomplete, {});
     }
     entry->is_active = true;
+    table.mft.behaviour->on_active(call);
     table.chosen = std::vector<PortId>();
     table.activated = call.now;
     // With the wait for other members, so rather too long.
@@ -210,7 +232,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
   touch(call, *entry);
   groups_.reschedule(request.id(), *entry);  // another age counts from now on
   list_branches(table.mft, branches_);
-  request_confirms(call, request, table.roster, branches_);
+  request_confirms(call, request, table.roster, branches_, 0, &table.mft);
 }
 
 void Registrar::on_unregister(Call& call, const MrpRequest& request) {
