@@ -276,7 +276,7 @@ TEST(MrpRefusal, AnswersARegisterWithAnUnknownRequiredRecord) {
 TEST(MrpRefusal, AnswersARegisterWithAReductionOfAnotherVersion) {
   EXPECT_TRUE(refuse_version(with_record({8, 2, 1, 1, 0x10, 0, 0, 64}))) << "reserved";
   EXPECT_TRUE(refuse_version(with_record({8, 3, 1, 0, 0x10, 0, 0, 64, 0, 0, 0, 0}))) << "longer";
-  EXPECT_FALSE(refuse_version(with_record({8, 3, 1, 0, 0x10, 0, 0, 64}))) << "cut off";
+  EXPECT_FALSE(refuse_version(with_record({8, 30, 1, 0, 0x10, 0, 0, 64}))) << "cut off";
 }
 
 TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
