@@ -176,5 +176,26 @@ TEST_F(FailedConfirmation, LeavesAllRanksAtTheirPlan) {
   }
 }
 
+// All ranks have agreed, and one that leads no host passes another count in the call that confirms this.
+TEST_F(MessagesFail, BehindAnotherCountRightBehindAnAgreement) {
+  ReductionShape other = kGather;
+  other.block -= 3;  // of the same class of sizes
+  int confirming = 0;
+  for (const int failing : {-1, 1, 3}) {
+    fake::Job job(kRanks, 2);
+    reduce_slowly(job, kGather);
+    for (int calls = 0; calls <= (failing < 0 ? 200 : confirming); ++calls) {
+      for (int rank = 0; rank < kRanks; ++rank)
+        job.reduce(rank, calls == confirming && rank == failing ? other : kGather);
+      ASSERT_TRUE(job.run(std::chrono::seconds(1)))
+          << failing << " in call " << calls << ": " << testing::PrintToString(job.results());
+      if (failing >= 0 || !job.reason(0).starts_with("all ranks have agreed")) continue;
+      confirming = calls;
+      break;
+    }
+    if (failing >= 0) expect_errors(job, kRanks);
+  }
+}
+
 }  // namespace
 }  // namespace cepheus::coll

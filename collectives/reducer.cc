@@ -59,9 +59,17 @@ void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::strin
   if (rc != Code::kDone) give_up(rc, "MPI can't pack its data: correct its buffer or its type");
 }
 
-// An empty message, in the place of its block.
+// Empty messages, in the place of its block and of those to the ranks below it: they wait for no other
+// rank.
 void Reducer::refuse() {
-  if (!leads()) (void)Messages::post(nullptr, 0, Team::kLeader, Tag::kBlocks, seats_.inside);
+  if (leads()) return;
+  is_refused_ = confirms_;
+  const Team& team = seats_.inside;
+  const auto post = [&](int member) {
+    (void)Messages::post(nullptr, 0, member, Tag::kBlocks, team);
+  };
+  post(Team::kLeader);
+  Tree{{team.self(), team.size(), Team::kLeader}}.children(post);
 }
 
 void Reducer::detach() {
@@ -92,9 +100,11 @@ Code Reducer::collect() {
   Code rc = Code::kDone;
   if (!std::exchange(has_begun_, true)) {
     const std::size_t place = own_place();
-    if (!leads())
+    if (!leads()) {
       rc = messages_.send(block(place), failure_ == Code::kDone ? bytes_ : 0, Team::kLeader,
                           Tag::kBlocks, seats_.inside);
+      if (rc != Code::kDone) refuse();
+    }
     for (int member = 1; leads() && member < seats_.inside.size() && rc == Code::kDone; ++member)
       rc = messages_.receive(block(place + static_cast<std::size_t>(member)), bytes_, member,
                              Tag::kBlocks, seats_.inside);
@@ -172,9 +182,13 @@ Code Reducer::spread() {
                            team);
   if (rc == Code::kDone && !messages_.test(rc)) return Code::kPending;
   if (rc != Code::kDone) {
+    // Behind a message of another length the ranks' messages still match, and the leader has refused:
+    // it has met that length, too. Else the parent is gone.
+    if (rc != Code::kTruncated && rc != Code::kEmpty)
+      own_failure_ = rc;
+    else
+      is_refused_ = confirms_;
     write_outcome(rc);
-    // Behind a message of another length the ranks' messages still match. Else its parent is gone.
-    if (rc != Code::kTruncated && rc != Code::kEmpty) own_failure_ = rc;
     rc = Code::kDone;
   }
   if (!std::exchange(is_passed_on_, true))

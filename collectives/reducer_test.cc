@@ -175,6 +175,35 @@ TEST_F(FailedReductions, OfARankWithAnotherCountOnItsHostEndInErrorsEverywhere) 
   });
 }
 
+// MPI refuses a rank its receive of the blocks once. Another rank of its host is below it in the tree.
+TEST_F(FailedReductions, OfARankThatGetsNoBlocksEndInErrorsEverywhere) {
+  for (const int failing : {1, 2, 3, 6}) {
+    fake::Job job(8, 4);
+    job.reduce_all(kSum);
+    ASSERT_TRUE(job.run());
+    job.mpi.refused_after = 0;
+    job.reduce_all(kSum);
+    for (int moments = 0; moments < 100; ++moments) {
+      job.move();
+      for (int rank = 0; rank < 8; ++rank) {
+        job.mpi.refused_tag.reset();
+        if (rank == failing && job.mpi.refused() == 0)
+          job.mpi.refused_tag = job.team(rank).tag(Tag::kBlocks);
+        job.look(rank);
+      }
+    }
+    job.mpi.refused_tag.reset();
+    ASSERT_EQ(job.mpi.refused(), 1u);
+    EXPECT_EQ(job.result(0), Code::kDone) << failing;
+    for (int calls = 0; calls < 3; ++calls) {
+      job.reduce_all(kSum);
+      ASSERT_TRUE(job.run(std::chrono::seconds(1))) << failing;
+      EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << failing;
+    }
+    ASSERT_TRUE(job.close());
+  }
+}
+
 TEST_F(Reductions, WaitsForALateRank) {
   fake::Job job(3);
   expect_right(job, 3, kSum, Route::kNetwork);

@@ -260,7 +260,8 @@ struct MrpMessage {
 
   // Whether a TREE fits beside the members and skipped records.
   bool has_space_for_tree() const {
-    return size_without_path() - (tree ? MrpTree::kSize : 0) + MrpTree::kSize <= kMaxSize;
+    const std::size_t others = size_without_path() - (tree ? MrpTree::kSize : 0);
+    return others + MrpTree::kSize + (path ? MrpPath::kSize : 0) <= kMaxSize;
   }
 
   // Empty on a wrong version or length, an unknown type, a malformed record, or an unknown one that

@@ -1,4 +1,5 @@
-// A reduction group without operations under way waits for nobody: it outlives a silent device.
+// A reduction group without operations under way waits for nobody: its switches outlive a silent device.
+// Simulated members ask nothing meanwhile; libmcast's have their test in two_reducers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -92,7 +92,7 @@ void report_failure(Call& call, const GroupEntry& entry, const Behaviour::Failur
     auto member = member_at(call, table, table.mft.paths[one.path]);
     // Of the members at the leader's side a switch knows the leader alone.
     const bool is_beside_leader = one.path == table.mft.leader_trunk();
-    if (is_beside_leader) CEPHEUS_SITUATION("a contribution from the leader's side differs");
+    if (is_beside_leader) CEPHEUS_RARE_SITUATION("a contribution from the leader's side differs");
     if (is_beside_leader) member = wire::MrpMember{entry.leader.host, Qpn()};
     if (!member) return std::nullopt;
     return wire::MrpMember{member->host, member->qpn, one.what, 0, one.bytes};

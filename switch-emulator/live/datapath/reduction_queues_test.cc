@@ -11,7 +11,7 @@ TEST_F(Queues, KeepAllResultsOfAReduction) {
   build(narrowing(true));
   constexpr std::uint16_t kUnits = 32;
   std::array clients{attach(0), attach(1)};
-  start_reduction(clients[0], 0, 1, kUnits);
+  start_reduction(clients, 0, 1, kUnits);
   take_all(clients[1]);
   for (const std::size_t host : {0, 1}) {
     for (std::uint32_t unit = 0; unit < kUnits; ++unit) {
@@ -30,7 +30,7 @@ TEST_F(Queues, HoldAResultForAMemberThatHasStoppedReading) {
   build(net::Topology::star(3, faster(true)));
   std::array members{attach(0), attach(1)};
   BareClient sender = attach(2);
-  start_reduction(members[0], 0, 1, 8);
+  start_reduction(members, 0, 1, 8);
   for (std::uint32_t sent = 0; sent < LastHop::kPauseAt; ++sent) {
     sender.put(packet_between(2, 1, sent), *sender.take_slot());
     poll_for(10us);
@@ -51,9 +51,9 @@ TEST_F(Queues, KeepSlotsForResultsWhereASlowMemberIsInManyGroups) {
   std::array members{attach(0), attach(1), attach(2)};
   constexpr std::size_t kGroups = 48;
   constexpr std::uint16_t kWindow = 256;
-  start_reduction(members[2], 2, 0, kWindow, reduction(kGroups));
+  start_reduction(members, 2, 0, kWindow, reduction(kGroups));
   for (std::size_t g = 0; g < kGroups; ++g) {
-    start_reduction(members[0], 0, 1, kWindow, reduction(g));
+    start_reduction(members, 0, 1, kWindow, reduction(g));
     for (std::uint32_t unit = 0; unit < kWindow; ++unit) {
       for (const std::size_t host : {0, 1}) contribute(members[host], host, unit, reduction(g));
       datapath->poll(now += 1us);
@@ -79,9 +79,9 @@ class ResultsOnATrunkThatStandsStill : public Queues {
     build(net::leaf_spine(2, 1, 2, faster(true)));
     std::array members{attach(0), attach(1), attach(2), attach(3)};
     for (std::size_t g = 0; g < kGroups; ++g) {
-      start_reduction(members[0], 0, 2, kWindow, reduction(g));
+      start_reduction(members, 0, 2, kWindow, reduction(g));
     }
-    start_reduction(members[1], 1, 3, kWindow, reduction(kGroups));
+    start_reduction(members, 1, 3, kWindow, reduction(kGroups));
     fill_until_paused(members[0], "leaf1");
     complete_units(members[0], members[2]);
     EXPECT_GT(counted("spine0")[counter], 0u) << "more results than may wait";

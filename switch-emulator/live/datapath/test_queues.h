@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,20 +107,26 @@ class Queues : public DatapathTest {
   static wire::McstId reduction(std::size_t number) {
     return wire::McstId(198, 18, 0, static_cast<std::uint8_t>(number));
   }
-  // Of `leader` and `other`. `bytes_` is what each contributes.
-  void start_reduction(BareClient& client, std::size_t leader, std::size_t other,
+  // Of `leader` and `other`, by their `clients`. `bytes_` is what each contributes.
+  void start_reduction(std::span<BareClient> clients, std::size_t leader, std::size_t other,
                        std::uint16_t window, wire::McstId group = reduction(0)) {
     wire::MrpMessage message = wire::mrp_message(wire::MrpType::kRegister, group);
     message.header.flags = wire::MrpHeader::kLossEnds;
     message.reduction = wire::MrpReduction{wire::MrpReduction::kGather,
                                            static_cast<std::uint16_t>(bytes_.size()), window};
     for (const std::size_t host : {leader, other}) message.add({address(host), wire::Qpn(7)});
-    send_mrp(client, leader, message);
+    send_mrp(clients[leader], leader, message);
+    poll_for(200us);
+    message = wire::mrp_message(wire::MrpType::kConfirm, group);
+    message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kRegister);
+    message.add({address(other), wire::Qpn(7)});
+    send_mrp(clients[other], other, message);
+    poll_for(200us);
     message = wire::mrp_message(wire::MrpType::kActivate, group);
     message.header.flags = 1;
-    send_mrp(client, leader, message);
+    send_mrp(clients[leader], leader, message);
     poll_for(1ms);
-    take_all(client);
+    for (const std::size_t host : {leader, other}) take_all(clients[host]);
   }
   void contribute(BareClient& client, std::size_t host, std::uint32_t unit,
                   wire::McstId group = reduction(0)) {
