@@ -18,15 +18,12 @@
 #include "collectives/bcast.h"
 #include "collectives/communicators.h"
 #include "collectives/core/counters.h"
-#include "collectives/fakes/caller.h"
-#include "collectives/fakes/fake_fabric.h"
-#include "collectives/fakes/fake_mpi.h"
-#include "collectives/group/transport.h"
+#include "collectives/fakes/state_story.h"
 
 namespace cepheus::coll {
 namespace {
 
-class Entrance : public testing::Test {
+class Entrance : public StateStory {
  protected:
   static constexpr int kRanks = 3;
   static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
@@ -53,68 +50,8 @@ class Entrance : public testing::Test {
           }) {}
   };
 
-  void SetUp() override {
-    fake::use_small_sizes();
-    parameters().ranks_per_host = -1;  // a host is a NIC
-    parameters().set_up_after = 0;
-    make_states();
-    std::string why;
-    mcast_status_t status = MCAST_ERR_AGAIN;
-    while (status == MCAST_ERR_AGAIN) status = Transport::instance().open(why, true);
-    ASSERT_EQ(status, MCAST_OK);
-  }
-  void TearDown() override {
-    end_states();
-    parameters() = {};
-  }
-  void make_states() {
-    for (int rank = 0; rank < kRanks; ++rank)
-      states.push_back(std::make_unique<CommunicatorState>(mpi.communicator(rank)));
-  }
-  void end_states() {
-    for (const auto& each : states) (void)each->close();
-    pass();
-    for (const auto& each : states) {
-      EXPECT_TRUE(each->is_closed());
-      each->detach();
-    }
-    states.clear();
-  }
-  CommunicatorState& state(int rank) { return *states[static_cast<std::size_t>(rank)]; }
-  // What follows is rank `rank`'s.
-  void act_as(int rank) {
-    fabric.caller = rank;
-    mpi.refused_tag.reset();
-    if (rank == refused_rank)
-      mpi.refused_tag =
-          Team::all(mpi.communicator(rank), host::Communicator{}.next_tag).tag(Tag::kPlan);
-  }
-  void start(int rank, Turn& turn) {
-    act_as(rank);
-    state(rank).start(turn);
-  }
-  void move() {
-    for (auto all = mpi.deliverable(); !all.empty(); all = mpi.deliverable())
-      mpi.deliver(all.front());
-    for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
-    for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
-      fabric.deliver(ends.front());
-    for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
-      fabric.move(moves.front());
-  }
-  void pass() {
-    for (int i = 0; i < 300; ++i) {
-      move();
-      for (int rank = 0; rank < kRanks; ++rank) {
-        act_as(rank);
-        fabric.progress(rank);
-        TurnQueue complete;
-        state(rank).advance(complete);
-        CommunicatorState::finish(complete);
-        state(rank).watch();
-      }
-    }
-  }
+  Entrance() : StateStory(kRanks) {}
+  bool is_refused(int rank) const override { return rank == refused_rank; }
   // Each rank runs a program in a thread of its own. One thread runs at a time: a blocking call that
   // waits lets all that can move do so, and gives the next rank its turn.
   void run_ranks(const std::function<void(int)>& program) {
@@ -158,9 +95,6 @@ class Entrance : public testing::Test {
   }
 
   int refused_rank = -1;  // MPI refuses this rank the receives of its plans
-  fake::Mpi mpi{kRanks};
-  fake::Fabric fabric;
-  std::vector<std::unique_ptr<CommunicatorState>> states;
 };
 
 // Rank 2 starts them only once the others have waited, and in the same order.

@@ -4,16 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "collectives/communicator_state.h"
-#include "collectives/core/parameters.h"
-#include "collectives/fakes/caller.h"
-#include "collectives/fakes/fake_fabric.h"
-#include "collectives/fakes/fake_mpi.h"
-#include "collectives/group/transport.h"
+#include "collectives/fakes/state_story.h"
 
 namespace cepheus::coll {
 namespace {
@@ -22,7 +16,7 @@ using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
 
-class RetiredTags : public testing::Test {
+class RetiredTags : public StateStory {
  protected:
   static constexpr int kRanks = 4;
   static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
@@ -51,60 +45,8 @@ class RetiredTags : public testing::Test {
     fake::Mixing mixing{kSum.block};
   };
 
-  void SetUp() override {
-    fake::use_small_sizes();
-    parameters().ranks_per_host = -1;  // a host is a NIC
-    parameters().set_up_after = 0;
-    make_states();
-    std::string why;
-    while (Transport::instance().open(why, true) != MCAST_OK) {
-    }
-  }
-  void TearDown() override {
-    end_states();
-    parameters() = {};
-  }
-  void make_states() {
-    for (int rank = 0; rank < kRanks; ++rank)
-      states.push_back(std::make_unique<CommunicatorState>(mpi.communicator(rank)));
-  }
-  void end_states() {
-    if (states.empty()) return;
-    for (const auto& each : states) (void)each->close();
-    pass();
-    for (const auto& each : states) {
-      EXPECT_TRUE(each->is_closed());
-      each->detach();
-    }
-    states.clear();
-  }
-  void pass() {
-    for (int i = 0; i < 100; ++i) {
-      for (auto all = on_time(); !all.empty(); all = on_time()) mpi.deliver(all.front());
-      for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
-      for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
-        fabric.deliver(ends.front());
-      for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
-        fabric.move(moves.front());
-      for (int rank = 0; rank < kRanks; ++rank) {
-        CommunicatorState& state = *states[static_cast<std::size_t>(rank)];
-        act_as(rank);
-        fabric.progress(rank);
-        TurnQueue complete;
-        state.advance(complete);
-        CommunicatorState::finish(complete);
-        state.watch();
-      }
-    }
-  }
-  void act_as(int rank) {
-    fabric.caller = rank;
-    mpi.refused_tag.reset();
-    if (rank == refused_rank && mpi.refused() == refused_before)
-      mpi.refused_tag =
-          Team::all(mpi.communicator(rank), host::Communicator{}.next_tag).tag(refused);
-  }
-  // Ranks whose counts are wrong broadcast other bytes.
+  RetiredTags() : StateStory(kRanks) {}
+  // `wrong_rank` passes another count, and so broadcasts other bytes.
   std::vector<Code> broadcast(std::size_t bytes, int root, int wrong_rank = -1) {
     auto& all = broadcasts.emplace_back();
     for (int rank = 0; rank < kRanks; ++rank)
@@ -133,9 +75,6 @@ class RetiredTags : public testing::Test {
     }
   }
 
-  fake::Mpi mpi{kRanks};
-  fake::Fabric fabric;
-  std::vector<std::unique_ptr<CommunicatorState>> states;
   // The rank's next receive with this tag, behind `after` others.
   void refuse(int rank, Tag tag, int after = 0) {
     refused_rank = rank;
@@ -152,16 +91,16 @@ class RetiredTags : public testing::Test {
   std::deque<std::deque<StartedBroadcast>> broadcasts;  // until no message uses their memory
   std::deque<std::deque<StartedReduction>> reductions;
 
-  std::vector<std::size_t> on_time() const {
+  bool is_refused(int rank) const override {
+    return rank == refused_rank && mpi.refused() == refused_before;
+  }
+  Tag refused_tag() const override { return refused; }
+  std::vector<std::size_t> on_time() const override {
     std::vector<std::size_t> messages = mpi.deliverable();
     std::erase_if(messages, [this](std::size_t i) {
       return mpi.sender(i) == late_from && mpi.receiver(i) == late_to;
     });
     return messages;
-  }
-  void start(int rank, Turn& turn) {
-    act_as(rank);
-    states[static_cast<std::size_t>(rank)]->start(turn);
   }
   template <typename Calls>
   std::vector<Code> outcomes(const Calls& calls) {
@@ -172,7 +111,7 @@ class RetiredTags : public testing::Test {
   }
 };
 
-TEST_F(RetiredTags, AreThoseOfNoRankWhoseCallsAreRight) {
+TEST_F(RetiredTags, AreKeptBehindRightCalls) {
   EXPECT_THAT(broadcast(100, 1), Each(Code::kDone));
   EXPECT_THAT(reduce(), Each(Code::kDone));
   end_states();
@@ -188,7 +127,7 @@ TEST_F(RetiredTags, AreNotThoseOfABroadcastWithAWrongCount) {
 }
 
 // MPI refuses one rank the receive of a broadcast down the tree.
-TEST_F(RetiredTags, AreThoseOfARankWhoseBroadcastHasFailed) {
+TEST_F(RetiredTags, AreThoseOfARankWithAFailedBroadcast) {
   fabric.outcomes = {MCAST_ERR_INVALID};
   refuse(3, Tag::kTree);
   EXPECT_THAT(broadcast(600, 0),

@@ -21,8 +21,8 @@ class Silence {
   using Duration = Backoff::Duration;
   // Silent registrations with a longer pause between them, in which others were free to begin, are not
   // in a row: the memory begins anew. Each of two late members of two groups says nothing about the
-  // other one, or about a switch. A fabric without a switch costs a second in so long a time then, as
-  // it does where this memory holds registrations for the longest time.
+  // other one, or about a switch. Then a fabric without a switch costs a second in each such
+  // pause, as it does where this memory holds registrations for the longest time.
   static constexpr Duration kInARow = Backoff::kLongest;
 
   // No member has answered a registration from `began` to `now`, of `members` with the one that leads.

@@ -112,6 +112,8 @@ class Fabric {
   // A registration without an outcome so far.
   std::vector<std::uint32_t> registering() const;
   void conclude(std::uint32_t end);
+  // All registrations have their outcome, and all that may arrive or move now does.
+  void move_all();
   // The end fails, with its side of the group.
   void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
   std::size_t registrations() const { return registrations_; }  // concluded ones

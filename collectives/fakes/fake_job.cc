@@ -102,11 +102,7 @@ void Job::move() {
     return messages;
   };
   for (auto messages = next(); !messages.empty(); messages = next()) mpi.deliver(messages.front());
-  for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
-  for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
-    fabric.deliver(ends.front());
-  for (auto moves = fabric.moves(); !moves.empty(); moves = fabric.moves())
-    fabric.move(moves.front());
+  fabric.move_all();
 }
 
 void Job::pass_moment() {

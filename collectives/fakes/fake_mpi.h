@@ -97,7 +97,7 @@ class Mpi {
   // Runs when a blocking call waits.
   std::function<void()> waits;
   std::optional<int> refused_tag;  // receives of this tag...
-  int refused_after = 0;           // ... behind so many
+  int refused_after = 0;           // ... behind this number of them
   std::size_t refused() const { return refused_; }
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;

@@ -54,6 +54,12 @@ void Fabric::move(const Move& move) {
   if (end.is_deaf || end.is_mute) lost_.emplace(end.member, kReduced);
 }
 
+void Fabric::move_all() {
+  for (const std::uint32_t end : registering()) conclude(end);
+  for (auto ends = deliverable(); !ends.empty(); ends = deliverable()) deliver(ends.front());
+  for (auto all = moves(); !all.empty(); all = moves()) move(all.front());
+}
+
 // A late member is waited for; a lost one's switch ends the group.
 bool Fabric::is_stalled(const mcast_group& end) const {
   if (end.reduction == nullptr || end.gathers.empty()) return false;

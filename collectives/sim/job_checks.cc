@@ -133,7 +133,7 @@ void SimulatedJob::check_end_of_job() {
          count(mpi_.receives(), "receives are left"));
 }
 
-// Ranks that complete it do not wait for the one whose receive is refused.
+// Ranks that complete it do not wait for the rank with the refused receive.
 bool SimulatedJob::may_end_both_ways(std::size_t call) const {
   if (!refused_at_) return false;
   if (call == *refused_at_) return plan_.refuses_blocks;

@@ -213,7 +213,7 @@ class Spawn(EndToEnd):
         self.assert_ok(over_fabric(PROGRAMS / "spawn_check", hosts=4, mpirun=("-np", 2)))
 
     def test_a_failed_call_on_a_communicator_of_two_jobs(self):
-        """MPI_Finalize counts such communicators, so those whose tags are retired must not outlive their MPI_Comm_free."""
+        """MPI_Finalize counts such communicators, so one with retired tags must not outlive its MPI_Comm_free."""
         run = over_fabric(PROGRAMS / "spawn_check", "--fail", 1, hosts=4, mpirun=("-np", 2), mca=AT_ONCE)
         self.assert_ok(run)
         self.assertIn("its reductions end in errors", run.err, run.everything())

@@ -41,7 +41,7 @@ bool ReductionGroup::is_requested(Instant now) const {
   return requested_at_ != Instant() && now - requested_at_ <= kQueried * probe_wait_;
 }
 
-// Only while nothing is under way to it, whose repeats do the same (repeat_due). Less and less often
+// Only while nothing is under way to it: repeats do the same (repeat_due). Less and less often
 // once the member owes, unless the leader asks.
 Instant ReductionGroup::probe_due(Instant now, PathNo path) const {
   const auto since = late_since(now, path);
