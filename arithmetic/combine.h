@@ -52,9 +52,10 @@ class Combiner {
 // reductions, if the operation needs it: no code of a program may run.
 class Batch {
  public:
-  explicit Batch(const Combiner& combiner) : combiner_(combiner) {
-    if (combiner.is_floating()) environment_.emplace();
-  }
+  explicit Batch(const Combiner& combiner)
+      : combiner_(combiner),
+        environment_(combiner.is_floating() ? std::optional<Environment>(std::in_place)
+                                            : std::optional<Environment>()) {}
 
   // result[i] = result[i] op operand[i]. Neither needs any alignment. Preconditions: both have
   // `bytes` bytes, which are whole values, and do not overlap.
