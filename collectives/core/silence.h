@@ -28,7 +28,7 @@ class Silence {
   // No member has answered a registration from `began` to `now`, of `members` with the one that leads.
   // One that began before the end of another, in another communicator, says nothing new.
   void note(Duration began, Duration now, std::uint32_t members, std::string reason) {
-    if (seen_ && began - *seen_ > backoff_.interval() + kInARow) forget();
+    if (seen_ && began - *seen_ > backoff_.interval() + kInARow) *this = {};
     const bool follows = seen_ && began >= *seen_;
     const bool counts = follows || (members > 2 && !is_known());
     if (counts || !seen_) seen_ = now;
@@ -39,7 +39,8 @@ class Silence {
   // A switch has answered.
   void end(Duration now) {
     backoff_.began(now);
-    forget();
+    reason_.clear();
+    seen_.reset();
   }
   // Registrations shall not begin at `now`, for reason().
   bool holds(Duration now) const { return is_known() && now < *seen_ + backoff_.interval(); }
@@ -47,10 +48,6 @@ class Silence {
 
  private:
   bool is_known() const { return !reason_.empty(); }
-  void forget() {
-    reason_.clear();
-    seen_.reset();
-  }
 
   Backoff backoff_;
   std::optional<Duration> seen_;  // the end of the last silent one

@@ -69,6 +69,18 @@ TEST(Silence, OfAGroupOfTwoDoesNotFollowAnOldOne) {
   EXPECT_FALSE(silence.holds(2h + 1s));
 }
 
+// The time for which it holds is the shortest one again, too.
+TEST(Silence, BeginsAnewAfterALongPause) {
+  Silence silence;
+  silence.note(0s, 1s, 3, "no switch");
+  silence.note(2s, 3s, 3, "no switch");
+  silence.note(5s, 6s, 3, "no switch");
+  EXPECT_TRUE(silence.holds(7999ms));
+  silence.note(3h, 3h + 1s, 3, "no switch");
+  EXPECT_TRUE(silence.holds(3h + 1499ms));
+  EXPECT_FALSE(silence.holds(3h + 1500ms));
+}
+
 // Registrations are held for up to a minute, and then the next one begins.
 TEST(Silence, IsInARowAfterTheTimeForWhichItHolds) {
   for (const std::uint32_t members : {2, 3}) {
