@@ -60,7 +60,7 @@ struct ReductionView {
   // The first contribution here to the oldest unit without a result. Others may be late to it behind
   // another switch.
   std::optional<Instant> waits_since = {};
-  bool has_failed = false;  // nothing more is taken: the group ends
+  std::string failure = {};  // why nothing more is taken, and the group ends; empty: it goes on
 };
 struct GroupView {
   McstId id;

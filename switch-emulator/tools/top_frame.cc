@@ -101,6 +101,14 @@ std::string names_of(const json& names) {
 }
 
 bool is_behind(const json& group) { return group.at("behind").at("packets") > 0; }
+// Empty: it has not failed.
+std::string failure_text(const json& group) {
+  const std::string why = group.at("failure");
+  return why.empty() ? "" : "has failed: " + why;
+}
+bool is_stalled(const json& group) {
+  return (is_behind(group) && group.at("bps") == 0) || !failure_text(group).empty();
+}
 
 // Empty: it is no reduction's.
 std::string late_text(const json& behind) {
@@ -109,7 +117,7 @@ std::string late_text(const json& behind) {
 }
 
 std::string behind_text(const json& group) {
-  if (!is_behind(group)) return "";
+  if (!is_behind(group)) return failure_text(group);
   const json& behind = group.at("behind");
   const std::string late = late_text(behind);
   return names_of(behind.at("names")) + " " +
@@ -131,7 +139,7 @@ std::vector<Line> group_lines(const json& view) {
                           {std::to_string(group.at("members").get<std::size_t>()), -7},
                           {rate(group.at("bps")), -11},
                           {waits, 0}}),
-                     is_behind(group) && group.at("bps") == 0 ? Style::kAlarm : Style::kPlain});
+                     is_stalled(group) ? Style::kAlarm : Style::kPlain});
   }
   if (lines.empty()) lines.push_back({"none: no program has set one up", Style::kQuiet});
   return lines;
@@ -206,16 +214,18 @@ std::string header(const json& view) {
 
 Line lagging(const json& view) {
   for (const json& group : view.at("groups")) {
-    if (!is_behind(group) || group.at("bps") > 0) continue;
+    if (!is_stalled(group)) continue;
+    const std::string name = "group " + group.at("id").get<std::string>();
+    const std::string failure = failure_text(group);
+    if (!failure.empty()) return {live::printable(name + " " + failure), Style::kAlarm};
     const json& behind = group.at("behind");
     const std::string late = late_text(behind);
-    return {live::printable("group " + group.at("id").get<std::string>() +
-                            " is stalled: all wait for " + names_of(behind.at("names")) + ", " +
-                            (late.empty()
-                                 ? "which lacks " +
-                                       std::to_string(behind.at("packets").get<std::uint64_t>()) +
-                                       " packets"
-                                 : late)),
+    return {live::printable(
+                name + " is stalled: all wait for " + names_of(behind.at("names")) + ", " +
+                (late.empty()
+                     ? "which lacks " + std::to_string(behind.at("packets").get<std::uint64_t>()) +
+                           " packets"
+                     : late)),
             Style::kAlarm};
   }
   return {"", Style::kPlain};

@@ -28,7 +28,8 @@ json group(const std::string& id, double bps, unsigned behind = 0) {
   if (behind > 0) names.push_back("h3");
   return {{"id", id},          {"source", "h0"},
           {"members", 4},      {"bps", bps},
-          {"next_source", ""}, {"behind", {{"names", names}, {"packets", behind}, {"late_ns", 0}}}};
+          {"next_source", ""}, {"behind", {{"names", names}, {"packets", behind}, {"late_ns", 0}}},
+          {"failure", ""}};
 }
 
 json reading(const std::string& name, const char* help, std::uint64_t total,
@@ -95,6 +96,14 @@ TEST(Top, ShowsSinceWhenAReductionWaits) {
   const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {one}), {});
   EXPECT_THAT(frame[1], HasSubstr("is stalled: all wait for h3, late for 12.3 s"));
   EXPECT_THAT(frame[3], HasSubstr("h3 late for 12.3 s"));
+}
+
+TEST(Top, ShowsThatAReductionHasFailed) {
+  json one = group("198.18.0.1", 0);
+  one["failure"] = "a member was evicted";
+  const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {one}), {});
+  EXPECT_THAT(frame[1], HasSubstr("group 198.18.0.1 has failed: a member was evicted"));
+  EXPECT_THAT(frame[3], HasSubstr(" has failed: a member was evicted"));
 }
 
 // For any size and any content it fits, and the keys are at the bottom.

@@ -65,7 +65,7 @@ TEST_F(Reduction, ShowsWhichMembersAreLateAndSinceWhen) {
 TEST_F(Reduction, NobodyIsLateOnceItHasFailed) {
   members_.send(1, 0, kBarrier, {});
   members_.send(2, 0, kOr, Bytes(5, 1));
-  EXPECT_TRUE(net_->view().reduction->has_failed);
+  EXPECT_EQ(net_->view().reduction->failure, "members that reduce different things");
   EXPECT_FALSE(net_->path_view(0).late);
   EXPECT_FALSE(net_->view().reduction->waits_since);
 }
@@ -181,6 +181,7 @@ TEST_F(Reduction, CompletesNothingWithoutAnEvictedMember) {
   members_.contribute(1);
   EXPECT_EQ(net_->count(Counter::kReductionUnits), 0u);
   EXPECT_EQ(net_->count(Counter::kDropReductionFailed), 1u);
+  EXPECT_EQ(net_->view().reduction->failure, "a member was evicted");
 }
 
 // Its device is asked as often as the leader judges by its silence.

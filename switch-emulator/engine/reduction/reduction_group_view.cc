@@ -28,7 +28,9 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   reduction.newest = newest_;
   reduction.complete = complete_;
   reduction.results = results_;
-  reduction.has_failed = has_failed_;
+  if (has_failed_) {
+    reduction.failure = failure_ ? wire::to_string(failure_->reason) : "a member was evicted";
+  }
   if (results_ < newest_ && !has_failed_) {
     reduction.waits_since = slots_.contribution(results_).since;
   }

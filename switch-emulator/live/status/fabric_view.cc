@@ -116,6 +116,7 @@ json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, con
           {"bps", then == nullptr ? 0 : 8 * rates.of(group.data_bytes, then->data_bytes)},
           {"behind",
            {{"names", late.names}, {"packets", late.packets}, {"late_ns", late.late.count()}}},
+          {"failure", late.failure},
           {"nak_held", group.held_nak.has_value()}};
 }
 

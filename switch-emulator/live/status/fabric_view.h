@@ -22,7 +22,8 @@ struct Snapshot {
 //                "state": "up"|"dark"|"cut", "loss", "out_bps", "in_bps", "payload_bytes",
 //                "host": {"address", "pid", "attached"} or null}],     out: away from "from"
 //  "groups":   [{"id", "source", "leader", "next_source": names, "cables": [indices], "members",
-//                "bps", "behind": {"names", "packets", "late_ns": of a reduction}, "nak_held"}],
+//                "bps", "behind": {"names", "packets", "late_ns": of a reduction},
+//                "failure": why a reduction group has failed, or "", "nak_held"}],
 //  "sent_bps", "delivered_bps": payload of all hosts,
 //  "counters": [{"name", "help", "kind": "counter"|"gauge", "unit": "bytes"|"us"|"", "total",
 //                "per_second", "is_drop"}]}     every reading (readings.h) that is not 0

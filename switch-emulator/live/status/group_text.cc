@@ -15,6 +15,7 @@ std::string name_text(const HostNames& hosts, wire::Ipv4 address) {
 
 // `all`: if no member is waited for.
 std::string waiting_text(const WaitedFor& late, const char* all, bool colour) {
+  if (!late.failure.empty()) return styled("has failed: " + late.failure, Style::kAlarm, colour);
   if (late.names.empty()) return styled(all, Style::kGood, colour);
   return styled(
       "waiting for " + first_few(late.names) + " (" + count_of(late.packets, "packet") + ")",

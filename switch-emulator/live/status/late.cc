@@ -43,13 +43,20 @@ std::map<std::uint64_t, wire::Instant> first_contributions(const Places& places)
   return first;
 }
 
+std::optional<FailedGroup> failure_at(const Places& places) {
+  const auto failed = std::ranges::find_if(
+      places, [](const Place& each) { return !each.group->reduction->failure.empty(); });
+  if (failed == places.end()) return std::nullopt;
+  const fabric::GroupView& group = *failed->group;
+  return FailedGroup{group.id, group.epoch, failed->at->name, group.reduction->failure};
+}
+
 bool is_shown(const Places& places, const std::string& name) {
   return std::ranges::any_of(places, [&](const Place& each) { return each.at->name == name; });
 }
 
 std::vector<LateMember> missing_at(const FabricStatus& status, const Places& places) {
-  const auto has_failed = [](const Place& each) { return each.group->reduction->has_failed; };
-  if (std::ranges::any_of(places, has_failed)) return {};
+  if (failure_at(places)) return {};
   std::uint64_t newest = 0;
   for (const Place& each : places) newest = std::max(newest, each.group->reduction->newest);
   const auto first = first_contributions(places);
@@ -70,6 +77,35 @@ std::vector<LateMember> missing_at(const FabricStatus& status, const Places& pla
   return missing;
 }
 
+Places places_of(const FabricStatus& status, wire::McstId id, std::uint16_t epoch) {
+  Places places;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& group : one.groups) {
+      if (group.id == id && group.epoch == epoch && group.reduction)
+        places.push_back({&one, &group});
+    }
+  }
+  return places;
+}
+
+std::map<std::pair<wire::McstId, std::uint16_t>, Places> places_of_all(const FabricStatus& status) {
+  std::map<std::pair<wire::McstId, std::uint16_t>, Places> groups;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& group : one.groups) {
+      if (group.reduction) groups[{group.id, group.epoch}].push_back({&one, &group});
+    }
+  }
+  return groups;
+}
+
+std::vector<FailedGroup> failed_groups(const FabricStatus& status) {
+  std::vector<FailedGroup> failed;
+  for (const auto& [id, places] : places_of_all(status)) {
+    if (auto failure = failure_at(places)) failed.push_back(std::move(*failure));
+  }
+  return failed;
+}
+
 std::string local_time(wire::Duration since_1970) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
   const auto seconds = static_cast<std::time_t>(ms / 1000);
@@ -85,25 +121,17 @@ std::string local_time(wire::Duration since_1970) {
 
 std::vector<LateMember> missing_members(const FabricStatus& status, wire::McstId id,
                                         std::uint16_t epoch) {
-  Places places;
-  for (const SwitchStatus& one : status.switches) {
-    for (const fabric::GroupView& group : one.groups) {
-      if (group.id == id && group.epoch == epoch && group.reduction)
-        places.push_back({&one, &group});
-    }
-  }
-  return missing_at(status, places);
+  return missing_at(status, places_of(status, id, epoch));
+}
+
+std::optional<FailedGroup> failure_of(const FabricStatus& status, wire::McstId id,
+                                      std::uint16_t epoch) {
+  return failure_at(places_of(status, id, epoch));
 }
 
 std::vector<LateMember> late_members(const FabricStatus& status) {
-  std::map<std::pair<wire::McstId, std::uint16_t>, Places> groups;
-  for (const SwitchStatus& one : status.switches) {
-    for (const fabric::GroupView& group : one.groups) {
-      if (group.reduction) groups[{group.id, group.epoch}].push_back({&one, &group});
-    }
-  }
   std::vector<LateMember> late;
-  for (const auto& [id, places] : groups) {
+  for (const auto& [id, places] : places_of_all(status)) {
     std::ranges::copy_if(missing_at(status, places), std::back_inserter(late),
                          [](const LateMember& each) { return each.late >= kLeastLate; });
   }
@@ -124,7 +152,14 @@ nlohmann::json late_json(const FabricStatus& status) {
                    {"late_ns", each.late.count()},
                    {"since_utc_ns", (status.utc - each.late).count()}});
   }
-  return {{"late", std::move(all)}};
+  nlohmann::json failed = nlohmann::json::array();
+  for (const FailedGroup& each : failed_groups(status)) {
+    failed.push_back({{"group", each.group.to_string()},
+                      {"epoch", each.epoch},
+                      {"switch", each.at},
+                      {"reason", each.why}});
+  }
+  return {{"late", std::move(all)}, {"failed", std::move(failed)}};
 }
 
 std::string late_time_text(wire::Duration late) {
@@ -133,6 +168,7 @@ std::string late_time_text(wire::Duration late) {
 }
 
 // "198.18.0.1  unit 17: h2 (10.0.0.3) at leaf1, late for 12.3 s, since 2026-11-29 20:03:02.850"
+// "198.18.0.2  has failed at leaf1: members that reduce different things"
 std::string late_text(const FabricStatus& status, bool colour) {
   std::string text;
   for (const LateMember& each : late_members(status)) {
@@ -143,6 +179,10 @@ std::string late_text(const FabricStatus& status, bool colour) {
             (is_trunk ? "" : " (" + each.host.to_string() + ")") + " at " + printable(each.at) +
             ", late for " + late_time_text(each.late) + ", since " +
             local_time(status.utc - each.late) + "\n";
+  }
+  for (const FailedGroup& each : failed_groups(status)) {
+    text += styled(each.group.to_string(), Style::kTitle, colour) + "  " +
+            styled("has failed at " + each.at + ": " + each.why, Style::kAlarm, colour) + "\n";
   }
   return text.empty() ? styled("nobody is late", Style::kGood, colour) + "\n" : text;
 }

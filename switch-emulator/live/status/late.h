@@ -8,6 +8,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,16 +32,28 @@ struct LateMember {
   wire::Duration late{};
 };
 
+// A group that has failed at a switch: its leader has to end it, and nobody is late.
+struct FailedGroup {
+  wire::McstId group;
+  std::uint16_t epoch = 0;
+  std::string at;   // the switch
+  std::string why;  // "members that reduce different things"
+};
+
 // Of one group, whether late or only under way. None if it has failed at a switch.
 std::vector<LateMember> missing_members(const FabricStatus& status, wire::McstId group,
                                         std::uint16_t epoch);
 // Of all groups: those that are late for kLeastLate or longer. The latest one comes first.
 std::vector<LateMember> late_members(const FabricStatus& status);
+// None: it has not failed.
+std::optional<FailedGroup> failure_of(const FabricStatus& status, wire::McstId group,
+                                      std::uint16_t epoch);
 
 // {"late": [{"group", "epoch", "unit", "units", "name", "host": "" if it is a trunk, "switch",
-//            "late_ns", "since_utc_ns": since 1970}]}
+//            "late_ns", "since_utc_ns": since 1970}],
+//  "failed": [{"group", "epoch", "switch", "reason"}]}
 nlohmann::json late_json(const FabricStatus& status);
-// A line for each of them, in local time; or that nobody is late.
+// A line for each of them, in local time, and for each group that has failed; or that nobody is late.
 std::string late_text(const FabricStatus& status, bool colour);
 // "12.3 s", "50.0 ms"
 std::string late_time_text(wire::Duration late);

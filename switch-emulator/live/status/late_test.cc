@@ -72,7 +72,7 @@ class LateMembers : public testing::Test {
 TEST_F(LateMembers, AreNoneWhileNothingIsUnderWay) {
   EXPECT_THAT(names(), IsEmpty());
   EXPECT_EQ(late_text(status_, false), "nobody is late\n");
-  EXPECT_EQ(late_json(status_).dump(), R"({"late":[]})");
+  EXPECT_EQ(late_json(status_).dump(), R"({"failed":[],"late":[]})");
   EXPECT_EQ(late_text(FabricStatus(), false), "nobody is late\n");
 }
 
@@ -176,9 +176,18 @@ TEST_F(LateMembers, AreOfOneEpochOfAGroup) {
 TEST_F(LateMembers, AreNoneOfAGroupThatHasFailedAtASwitch) {
   open("leaf0", 8, kNow - 50ms);
   late("leaf0", "h1", 7, kNow - 50ms);
-  at("leaf1").reduction->has_failed = true;
+  const std::string why = "members that reduce different things";
+  at("leaf1").reduction->failure = why;
   EXPECT_THAT(names(), IsEmpty());
   EXPECT_THAT(waited_for(status_, kGroup).names, IsEmpty());
+  EXPECT_EQ(late_text(status_, false), "198.18.0.1  has failed at leaf1: " + why + "\n");
+  const nlohmann::json one = late_json(status_).at("failed").at(0);
+  EXPECT_EQ(one, (nlohmann::json{
+                     {"group", "198.18.0.1"}, {"epoch", 0}, {"switch", "leaf1"}, {"reason", why}}));
+  EXPECT_EQ(waiting_lines(status_), "198.18.0.1  has failed: " + why + "\n");
+  EXPECT_THAT(to_text(status_, View::kGroups, false), HasSubstr(", has failed: " + why + "\n"));
+  EXPECT_EQ(fabric_view({status_, 0}, nullptr).at("groups")[0].at("failure"), why);
+  EXPECT_EQ(late_json(*status_from_json(to_json(status_))), late_json(status_));
 }
 
 TEST_F(LateMembers, ComeBackFromJson) {

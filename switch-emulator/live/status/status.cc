@@ -99,6 +99,7 @@ WaitedFor waited_for(const FabricStatus& status, wire::McstId id) {
   if (root == nullptr) return late;
   const fabric::GroupView& group = *view_of(*root, id);
   if (group.reduction) {
+    if (const auto failed = failure_of(status, id, group.epoch)) late.failure = failed->why;
     for (const LateMember& each : missing_members(status, id, group.epoch)) {
       if (each.late < kLeastLate) continue;
       late.names.push_back(each.name);

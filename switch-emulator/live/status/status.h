@@ -81,6 +81,7 @@ struct WaitedFor {
   std::vector<std::string> names;
   std::uint32_t packets = 0;
   wire::Duration late{};  // of a reduction
+  std::string failure;    // why a reduction group has failed, so that nobody is late
 };
 WaitedFor waited_for(const FabricStatus& status, wire::McstId group);
 

@@ -98,7 +98,7 @@ void fields(auto& archive, Of<fabric::ReductionView> auto& reduction) {
   archive("complete", reduction.complete);
   archive("results", reduction.results);
   archive("waits_since_ns", reduction.waits_since);
-  archive("has_failed", reduction.has_failed);
+  archive("failure", reduction.failure);
 }
 
 void fields(auto& archive, Of<fabric::GroupView> auto& group) {

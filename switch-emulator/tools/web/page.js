@@ -233,7 +233,8 @@ function drawChart(view) {
 }
 
 function groupItem(group, g) {
-  const behind = group.behind.packets > 0 ? `${group.behind.names.join(", ")} ${lacks(group.behind)}` : "no member lags";
+  const behind = group.failure ? `has failed: ${group.failure}`
+               : group.behind.packets > 0 ? `${group.behind.names.join(", ")} ${lacks(group.behind)}` : "no member lags";
   const next = group.next_source ? `; ${group.next_source} waits to send` : "";
   const bar = html("span", { class: "bar" });
   bar.style.background = COLOURS[g % COLOURS.length];
@@ -262,8 +263,9 @@ function drawHeader(view) {
   const times = view.sent_bps > 1e5 ? `, ${(view.delivered_bps / view.sent_bps).toFixed(1)} copies of each byte` : "";
   byId("summary").textContent = `${attached} of ${plural(hosts.length, "host")} in use, ${plural(view.switches.length, "switch").replace("switchs", "switches")}; ` +
     `sent ${rate(view.sent_bps)}, delivered ${rate(view.delivered_bps)}${times}`;
-  const late = view.groups.filter((g) => g.behind.packets > 0 && g.bps === 0);
+  const late = view.groups.filter((g) => g.failure || (g.behind.packets > 0 && g.bps === 0));
   byId("lagging").textContent = late.length === 0 ? "" :
+    late[0].failure ? `Group ${late[0].id} has failed: ${late[0].failure}.` :
     `Group ${late[0].id} is stalled: all wait for ${late[0].behind.names.join(", ")}, which ${lacks(late[0].behind)}.`;
 }
 
