@@ -60,7 +60,7 @@ Refusal Admission::refuse(Call& call, const MrpRequest& request) {
       return leads_to(entry->table.mft, call.ingress()) ? Refusal{}
                                                         : Refusal{MrpReject::kNoRoute, {}};
     }
-    groups_.erase(call, request.id());
+    ageing_.replace(call, request.id());
   }
   if (groups_.size() >= call.config.max_groups) return {MrpReject::kTableFull, {}};
   if (groups_.led_by(request.leader().host) >= call.config.max_groups_per_host) {

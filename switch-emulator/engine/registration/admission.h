@@ -3,6 +3,7 @@
 // epoch replaces its leader's table, also a running one.
 #pragma once
 
+#include "switch-emulator/engine/registration/ageing.h"
 #include "switch-emulator/engine/registration/host_rate.h"
 #include "switch-emulator/engine/registration/mrp_request.h"
 #include "switch-emulator/engine/registration/placement.h"
@@ -11,8 +12,11 @@ namespace cepheus::fabric {
 
 class Admission {
  public:
-  Admission(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
-      : routes_(routes), groups_(groups), rate_(config, &SwitchConfig::register_rate) {}
+  Admission(const SwitchConfig& config, const Routes& routes, GroupTable& groups, Ageing& ageing)
+      : routes_(routes),
+        groups_(groups),
+        ageing_(ageing),
+        rate_(config, &SwitchConfig::register_rate) {}
 
   // The request is too late: it changes nothing and gets no answer.
   bool is_stale(const MrpRequest& request) const;
@@ -27,6 +31,7 @@ class Admission {
 
   const Routes& routes_;
   GroupTable& groups_;
+  Ageing& ageing_;
   HostRate rate_;
 };
 

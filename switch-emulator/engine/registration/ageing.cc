@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/registration/ageing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "switch-emulator/engine/eviction.h"
@@ -38,27 +39,65 @@ void Ageing::age(Call& call, McstId id) {
   dissolve(call, id, entry.orphaned ? MrpReject::kEvicted : MrpReject::kNone);
 }
 
-// No leader repeats a switch's UNREGISTER, and a leader's repeats name no evicted member. Switches
-// that got the first pass this one on.
 void Ageing::on_timer(Call& call) {
-  for (; !repeats_.empty() && repeats_.front().at <= call.now; repeats_.pop_front()) {
-    const Repeat& due = repeats_.front();
-    const Tombstone* stone = groups_.find_tombstone(due.id);
-    if (stone == nullptr || stone->epoch != due.epoch) continue;
-    if (!stone->by_switch && stone->roster.awaited() == 0) continue;
-    if (stone->by_switch)
-      CEPHEUS_SITUATION("a switch repeats its UNREGISTER to switches behind it");
-    if (!stone->by_switch) CEPHEUS_SITUATION("a switch repeats its leader's UNREGISTER");
-    pass_on_aged_again(call, {due.id, due.epoch, stone->leader, due.why}, stone->ports);
+  while (deadline() <= call.now) {
+    Repeat due = std::move(repeats_.front());
+    repeats_.pop_front();
+    if (send(call, due)) add_again(call, std::move(due));
   }
 }
 
-void Ageing::repeat_later(const Call& call, McstId id, MrpReject why) {
+// Whether the switch behind the trunk may have missed UNREGISTER. A newer epoch's REGISTER tells it the
+// same.
+bool Ageing::needs(const AgedGroup& group, PortId trunk) const {
+  if (const GroupEntry* entry = groups_.find(group.id)) {
+    return entry->leader != group.leader || entry->table.mft.find(trunk) == kNoPath;
+  }
+  const Tombstone* stone = groups_.find_tombstone(group.id);
+  if (stone == nullptr) return true;
+  if (stone->epoch == group.epoch) return !stone->roster.has_confirmed(trunk);
+  return std::ranges::find(stone->ports, trunk) == stone->ports.end();
+}
+
+// False: it is not needed again. Switches that have the UNREGISTER pass this one on.
+bool Ageing::send(Call& call, Repeat& repeat) const {
+  std::erase_if(repeat.trunks, [&](PortId trunk) { return !needs(repeat.group, trunk); });
+  if (repeat.trunks.empty()) return false;
+  CEPHEUS_SITUATION("a switch repeats UNREGISTER over a trunk");
+  pass_on_aged_again(call, repeat.group, repeat.trunks);
+  return --repeat.left > 0;
+}
+
+void Ageing::add_again(const Call& call, Repeat repeat) {
+  repeat.at = call.now + call.config.rest / (kRepeats + 1);
+  repeats_.push_back(std::move(repeat));
+}
+
+// Beyond max_tombstones the oldest one is sent for the last time, and at once.
+void Ageing::add(Call& call, const AgedGroup& group, std::span<const PortId> ports) {
+  Repeat repeat{{}, group, {}};
+  std::ranges::copy_if(ports, std::back_inserter(repeat.trunks),
+                       [&](PortId port) { return call.port(port).kind != PortKind::kHost; });
+  if (repeat.trunks.empty()) return;
+  if (repeats_.size() >= call.config.max_tombstones && !repeats_.empty()) {
+    send(call, repeats_.front());
+    repeats_.pop_front();
+  }
+  add_again(call, std::move(repeat));
+}
+
+void Ageing::repeat_later(Call& call, McstId id, MrpReject why) {
   const Tombstone* stone = groups_.find_tombstone(id);
-  const auto is_trunk = [&](PortId p) { return call.port(p).kind != PortKind::kHost; };
-  if (stone == nullptr || std::ranges::none_of(stone->ports, is_trunk)) return;
-  if (repeats_.size() >= call.config.max_tombstones) repeats_.pop_front();
-  repeats_.push_back({call.now + call.config.rest / 2, id, stone->epoch, why});
+  if (stone != nullptr) add(call, {id, stone->epoch, stone->leader, why}, stone->ports);
+}
+
+void Ageing::replace(Call& call, McstId id) {
+  const GroupEntry& entry = *groups_.find(id);
+  const Mft& mft = entry.table.mft;
+  std::vector<PortId> branches;
+  list_branches(mft, branches);
+  add(call, {id, mft.epoch, entry.leader, MrpReject::kNone}, branches);
+  groups_.erase(call, id);
 }
 
 void Ageing::dissolve(Call& call, McstId id, MrpReject why) {

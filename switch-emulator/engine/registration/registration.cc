@@ -255,9 +255,7 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   const wire::MrpMessage to_all = without_members(request.message);
   request_confirms(call, {request.datagram, to_all}, entry->table.roster, branches_);
   groups_.bury(call, request.id());
-  if (call.port(call.ingress()).kind == PortKind::kHost) {
-    ageing_.repeat_later(call, request.id(), static_cast<MrpReject>(to_all.header.flags));
-  }
+  ageing_.repeat_later(call, request.id(), static_cast<MrpReject>(to_all.header.flags));
 }
 
 void Registrar::on_refresh(Call& call, const MrpRequest& request) {

@@ -37,7 +37,7 @@ class Registrar {
         groups_(groups),
         answers_(groups),
         ageing_(groups),
-        admission_(config, routes, groups),
+        admission_(config, routes, groups, ageing_),
         tree_(routes, groups) {}
 
   // A datagram on the registration port with a destination in the pool of McstIDs.

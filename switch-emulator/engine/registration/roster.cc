@@ -30,7 +30,7 @@ void Roster::add(std::span<const Member> members) {
 void Roster::count(const Member& member) {
   if (!member.by_trunk) return;
   auto trunk = std::ranges::find(trunks_, member.port, &Trunk::port);
-  if (trunk == trunks_.end()) trunk = trunks_.insert(trunk, {member.port, 0, Ipv4(), Qpn()});
+  if (trunk == trunks_.end()) trunk = trunks_.insert(trunk, {member.port, false, 0, Ipv4(), Qpn()});
   ++trunk->members;
   if (trunk->members > 1 && trunk->host < member.host) return;
   trunk->host = member.host;
@@ -71,6 +71,11 @@ std::size_t Roster::count_behind(PortId trunk) const {
   return at == trunks_.end() ? 0 : at->members;
 }
 
+bool Roster::has_confirmed(PortId trunk) const {
+  const auto at = std::ranges::find(trunks_, trunk, &Trunk::port);
+  return at != trunks_.end() && at->has_confirmed;
+}
+
 // A host knows the MTU of its device, and no queue of the fabric.
 void Roster::set_path(PortId port, const wire::MrpPath& path) {
   const auto trunk = std::ranges::find(trunks_, port, &Trunk::port);
@@ -96,6 +101,7 @@ void Roster::begin(wire::MrpType step) {
   step_ = step;
   if (had_all_names && !has_all_names()) forget_names();
   for (Member& m : members_) m.confirmed = m.owed = false;
+  for (Trunk& trunk : trunks_) trunk.has_confirmed = false;
   unsent_ = std::vector<Member>();
   owed_ = ready_ = expected_ = 0;
 }
@@ -126,10 +132,12 @@ void Roster::expect_all() {
 bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) {
   const std::size_t at = place_of(named.host, members_.size());
   if (at == members_.size() || members_[at].host != named.host) {
-    if (nameless_ == 0 || count_behind(port) == 0) {
+    const auto trunk = std::ranges::find(trunks_, port, &Trunk::port);
+    if (nameless_ == 0 || trunk == trunks_.end()) {
       CEPHEUS_RARE_SITUATION("a CONFIRM names a member that the switch does not know");
       return false;
     }
+    trunk->has_confirmed = true;
     add_unsent({named.host, named.qpn, port, 0, true, true, true, host_sync});
     return true;
   }

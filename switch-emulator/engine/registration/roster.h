@@ -73,6 +73,8 @@ class Roster {
   // False if no such member is behind `port`. For members without an entry the trunk's switch
   // checks it.
   bool confirm(const wire::MrpMember& named, PortId port, bool host_sync);
+  // Some member behind the trunk has: so its switch has the leader's request. Once names are gone.
+  bool has_confirmed(PortId trunk) const;
 
   // Owed, but not confirmed. An estimate for members without an entry: repeats and evictions make
   // it too large, duplicated CONFIRMs too small.
@@ -105,6 +107,7 @@ class Roster {
  private:
   struct Trunk {
     PortId port;
+    bool has_confirmed = false;  // has_confirmed()
     std::uint32_t members = 0;
     Ipv4 host;  // of one of them; unset if that one has been removed
     Qpn qpn;

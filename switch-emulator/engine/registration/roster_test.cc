@@ -184,6 +184,16 @@ TEST(Roster, AwaitsMembersWithoutNamesAfterARepeatedRequest) {
   EXPECT_EQ(roster.awaited(), 6u);
 }
 
+TEST(Roster, KnowsWhichTrunksHaveConfirmed) {
+  Roster roster = registered();
+  roster.begin(MrpType::kUnregister);
+  EXPECT_TRUE(confirm(roster, 12));
+  take(roster);
+  EXPECT_TRUE(roster.has_confirmed(PortId(5)));
+  EXPECT_FALSE(roster.has_confirmed(PortId(6)));
+  EXPECT_FALSE(roster.has_confirmed(PortId(7))) << "no trunk of the group";
+}
+
 TEST(Roster, SubtractsNoMemberFromATrunksCount) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
