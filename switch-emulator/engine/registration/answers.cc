@@ -64,6 +64,14 @@ void reject_complaint(Call& call, const MrpRequest& answer, MrpReject why) {
   if (answer.message.header.type == wire::MrpType::kComplain) send_reject(call, answer, why, {});
 }
 
+// Members in one CONFIRM to the leader's side. Before ACTIVATE it has the tree of a reduction group's
+// members, because the next switch has to know all.
+std::size_t most_in_confirm(const GroupEntry* entry, const Roster& roster) {
+  const bool has_tree = entry != nullptr && entry->table.kind.reduction && roster.has_all_names() &&
+                        entry->table.mft.leader_trunk() != kNoPath;
+  return has_tree ? wire::MrpMessage::kMaxWithReduction : wire::MrpMessage::kMaxMembers;
+}
+
 bool is_host_sync(const wire::MrpHeader& header) {
   return (header.flags & wire::MrpHeader::kHostSync) != 0;
 }
@@ -152,14 +160,14 @@ void Answers::merge(Call& call, const MrpRequest& confirm, const Party& party) {
 
 void Answers::confirm_due(Call& call, McstId id, std::uint16_t epoch) {
   const auto party = find(id, epoch);
-  if (!party || party->roster.ready() == 0) return;
+  if (!party) return;
   Roster& roster = party->roster;
-  if (roster.awaited() == 0 || roster.ready() >= wire::MrpMessage::kMaxMembers) {
-    send_confirms(call, id, epoch, *party);
-  } else if (!roster.is_timed) {
-    roster.is_timed = true;
-    due_.push_back({call.now + call.config.confirm_wait, id, epoch});
-  }
+  const std::size_t most = most_in_confirm(party->entry, roster);
+  const std::size_t ready = roster.ready(), in_full_ones = ready - ready % most;
+  send_confirms(call, id, epoch, *party, roster.awaited() == 0 ? ready : in_full_ones);
+  if (roster.ready() == 0 || roster.is_timed) return;
+  roster.is_timed = true;
+  due_.push_back({call.now + call.config.confirm_wait, id, epoch});
 }
 
 void Answers::on_timer(Call& call) {
@@ -168,27 +176,28 @@ void Answers::on_timer(Call& call) {
     due_.pop_front();
     const auto party = find(due.id, due.epoch);
     if (!party) continue;
-    if (party->roster.awaited() > 0)
+    Roster& roster = party->roster;
+    if (roster.ready() > 0 && roster.awaited() > 0)
       CEPHEUS_SITUATION("a switch confirms for some members, and awaits others");
-    party->roster.is_timed = false;
-    send_confirms(call, due.id, due.epoch, *party);
+    roster.is_timed = false;
+    send_confirms(call, due.id, due.epoch, *party, roster.ready());
   }
 }
 
-void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party) {
+void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party,
+                            std::size_t members) {
+  if (members == 0) return;
   auto message = message_of(wire::MrpType::kConfirm, id, epoch, party.leader);
   const auto step = static_cast<std::uint16_t>(party.roster.step());
+  const std::size_t most = most_in_confirm(party.entry, party.roster);
   if (party.entry != nullptr) {
     GroupInstance& table = party.entry->table;
     table.reported = path_of(groups_, *party.entry);
     if (table.reported != wire::MrpPath()) message.path = table.reported;
-    // The next switch has to know all before ACTIVATE.
-    const Mft& mft = table.mft;
-    const bool may_have_tree = party.roster.has_all_names() && mft.leader_trunk() != kNoPath;
-    if (may_have_tree) message.tree = mft.behaviour->tree_for(call, mft.leader);
+    if (most < wire::MrpMessage::kMaxMembers) {
+      message.tree = table.mft.behaviour->tree_for(call, table.mft.leader);
+    }
   }
-  const std::size_t most =
-      message.tree ? wire::MrpMessage::kMaxWithReduction : wire::MrpMessage::kMaxMembers;
   // Members of switches that do not rebase are listed separately, because the flag holds for a
   // whole datagram.
   std::array<wire::MrpMessage, 2> of_kind{message, message};
@@ -200,7 +209,7 @@ void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Pa
     }
     m.member_count = 0;
   };
-  party.roster.take_ready([&](const Roster::Member& member) {
+  party.roster.take_ready(members, [&](const Roster::Member& member) {
     wire::MrpMessage& m = of_kind[member.host_sync ? 1 : 0];
     m.add(member.name());
     if (m.member_count == most) send(m);

@@ -39,7 +39,9 @@ class Answers {
   };
   std::optional<Party> find(McstId id, std::uint16_t epoch);
   void merge(Call& call, const MrpRequest& confirm, const Party& party);
-  void send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party);
+  // ... of this number of the ready ones.
+  void send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party,
+                     std::size_t members);
 
   struct Due {
     Instant at;

@@ -80,19 +80,22 @@ class Roster {
   // it too large, duplicated CONFIRMs too small.
   std::size_t awaited() const { return owed_ - ready_ + expected_; }
   std::size_t ready() const { return ready_ + unsent_.size(); }  // owed and confirmed
-  // Passes the ready ones to `take`; they are no longer owed.
+  // Passes up to `most` of the ready ones to `take`; they are no longer owed.
   template <typename Take>
-  void take_ready(Take&& take) {
-    for (std::size_t i = 0; ready_ > 0; ++i) {
+  void take_ready(std::size_t most, Take&& take) {
+    for (std::size_t i = 0; ready_ > 0 && most > 0; ++i) {
       Member& m = members_[i];
       if (!m.owed || !m.confirmed) continue;
       m.owed = false;
       --owed_;
       --ready_;
+      --most;
       take(m);
     }
-    const std::vector<Member> unsent = std::exchange(unsent_, {});
-    for (const Member& m : unsent) take(m);
+    const auto end = unsent_.begin() + static_cast<std::ptrdiff_t>(std::min(most, unsent_.size()));
+    std::for_each(unsent_.begin(), end, take);
+    unsent_.erase(unsent_.begin(), end);
+    if (unsent_.empty()) unsent_ = std::vector<Member>();
   }
   // The switch has set a time to check again.
   bool is_timed = false;

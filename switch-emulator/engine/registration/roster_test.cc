@@ -54,12 +54,13 @@ struct RosterAndList {
     if (find(host) != list.end()) find(host)->confirmed = true;
   }
   void take_ready() {
-    roster.take_ready([&](const Roster::Member& m) {
+    const std::size_t ready = roster.ready(), most = *rc::gen::inRange<std::size_t>(0, 40);
+    roster.take_ready(most, [&](const Roster::Member& m) {
       const auto taken = find(m.host.value());
       RC_ASSERT(taken->owed && taken->confirmed);
       taken->owed = false;
     });
-    RC_ASSERT(roster.ready() == 0u);
+    RC_ASSERT(roster.ready() == ready - std::min(most, ready));
   }
   std::size_t count_owed(bool confirmed) const {
     return std::size_t(std::count_if(list.begin(), list.end(), [confirmed](const auto& m) {
@@ -125,9 +126,9 @@ bool confirm(Roster& roster, std::uint32_t host) {
   return is_known;
 }
 
-Hosts take(Roster& roster) {
+Hosts take(Roster& roster, std::size_t most = 100) {
   Hosts hosts;
-  roster.take_ready([&](const Roster::Member& m) { hosts.push_back(m.host.value()); });
+  roster.take_ready(most, [&](const Roster::Member& m) { hosts.push_back(m.host.value()); });
   roster.check_consistent();
   return hosts;
 }
@@ -182,6 +183,19 @@ TEST(Roster, AwaitsMembersWithoutNamesAfterARepeatedRequest) {
   EXPECT_EQ(roster.awaited(), 0u);
   roster.expect_all();
   EXPECT_EQ(roster.awaited(), 6u);
+}
+
+TEST(Roster, KeepsTheReadyOnesThatAreNotTaken) {
+  Roster roster = registered();
+  roster.begin(MrpType::kActivate);
+  roster.expect_all();
+  const std::size_t idle = roster.allocated_bytes();
+  for (const std::uint32_t host : {12, 1, 5, 2}) confirm(roster, host);
+  EXPECT_EQ(take(roster, 1), Hosts({1}));
+  EXPECT_EQ(take(roster, 2), Hosts({2, 12}));
+  EXPECT_EQ(roster.ready(), 1u);
+  EXPECT_EQ(take(roster, 2), Hosts({5}));
+  EXPECT_EQ(roster.allocated_bytes(), idle);
 }
 
 TEST(Roster, KnowsWhichTrunksHaveConfirmed) {

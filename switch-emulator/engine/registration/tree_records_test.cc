@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -97,16 +99,19 @@ TEST_F(TreeRecords, AreNotSentForOtherGroups) {
   EXPECT_TRUE(net_.view(2).active);
 }
 
-// A CONFIRM for some members has what is known of them.
+// The second switch confirms for its own host before it knows the third one's.
 TEST_F(TreeRecords, OfPartsOfAGroupGrow) {
   register_all();
+  confirm({2});
+  net_.advance(2ms);
   confirm({3});
-  net_.advance(2ms);
-  net_.advance(2ms);
-  confirm({1, 2});
-  net_.advance(2ms);
-  EXPECT_THAT(sent_, ElementsAre(Sent{2, 1, tree(1, 3, 3)}, Sent{1, 0, tree(2, 2, 4)},
+  net_.advance(4ms);
+  EXPECT_THAT(sent_, ElementsAre(Sent{1, 0, tree(1, 2, 1)}, Sent{2, 1, tree(1, 3, 3)},
                                  Sent{1, 0, tree(2, 2, 4)}));
+  confirm({1, 4, 5});
+  activate();
+  EXPECT_TRUE(net_.view(0).active) << "it knows the trees of all members";
+  EXPECT_TRUE(net_.view(1).reduction->is_root);
 }
 
 TEST_F(TreeRecords, ThatWereOvertakenAreIgnored) {
@@ -195,6 +200,17 @@ TEST_F(TreeRecordsOfMany, LeaveSpaceForTheMembers) {
   EXPECT_EQ(up.back(), kLast + 1);
   activate();
   EXPECT_TRUE(net_.view(2).active);
+}
+
+TEST_F(TreeRecordsOfMany, GoInNoMoreDatagramsThanTheMembersNeed) {
+  register_all();
+  for (std::size_t host = 1; host < 3 + kLast; ++host) net_.confirm(host, MrpType::kRegister);
+  const auto datagrams_for = [](std::size_t members) {
+    constexpr std::size_t kMost = wire::MrpMessage::kMaxWithReduction;
+    return static_cast<std::ptrdiff_t>((members + kMost - 1) / kMost);
+  };
+  EXPECT_EQ(std::ranges::count(sent_, 2u, &Sent::from), datagrams_for(kLast));
+  EXPECT_EQ(std::ranges::count(sent_, 1u, &Sent::from), datagrams_for(kLast + 1));
 }
 
 TEST_F(TreeRecordsOfMany, FindNoPlaceBesideAFullList) {
