@@ -91,12 +91,15 @@ class SpineRoot : public testing::Test {
   void contribute(std::initializer_list<std::size_t> members) {
     for (const std::size_t m : members) EXPECT_TRUE(members_.contribute(m));
   }
+  // In the REPORTs of all switches; 0: none names it.
   std::uint8_t flags_of(std::size_t host) {
     net_->clear();
     net_->control(0, MrpType::kQuery, 1);
-    for (std::size_t at = 0; at < net_->last_report_size(0); ++at) {
-      const wire::MrpMember member = net_->last_report(0, at);
-      if (member.host == TestNetwork::ip(host)) return member.flags;
+    for (const auto& bytes : net_->frames(0)) {
+      const auto report = wire::MrpMessage::parse(Frame::from_bytes(bytes)->payload());
+      for (const wire::MrpMember& member : report ? report->list() : std::span<wire::MrpMember>()) {
+        if (member.host == TestNetwork::ip(host)) return member.flags;
+      }
     }
     return 0;
   }
