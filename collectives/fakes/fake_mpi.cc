@@ -179,6 +179,7 @@ void abort_job(const Communicator& comm, const std::string& reason) {
 }
 
 Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out) {
+  if (running_mpi->refuses(tag, true)) return Code::kNoMemory;
   const fake::Counting uncounted(false);
   out = new Request{true, false, false, comm.rank, to, tag, const_cast<void*>(data), size};
   out->communicator = comm.object;
@@ -186,7 +187,7 @@ Code send(Communicator& comm, const void* data, std::size_t size, int to, int ta
   return Code::kDone;
 }
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
-  if (running_mpi->refuses(tag)) return Code::kNoMemory;
+  if (running_mpi->refuses(tag, false)) return Code::kNoMemory;
   const fake::Counting uncounted(false);
   out = new Request{false, false, false, comm.rank, from, tag, data, size};
   out->communicator = comm.object;

@@ -96,8 +96,10 @@ class Mpi {
   }
   // Runs when a blocking call waits.
   std::function<void()> waits;
-  std::optional<int> refused_tag;  // receives of this tag...
-  int refused_after = 0;           // ... behind this number of them
+  std::optional<int> refused_tag;              // receives of this tag...
+  std::optional<int> refused_send;             // and sends of this one...
+  int refused_after = 0;                       // ... behind this number of them...
+  std::size_t most_refused = ~std::size_t{0};  // ... and at most this number
   std::size_t refused() const { return refused_; }
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
@@ -106,8 +108,9 @@ class Mpi {
   void send(Request* request);
   void receive(Request* request);
   void cancel(Request& request);
-  bool refuses(int tag) {
-    const bool is_refused = tag == refused_tag && refused_after-- <= 0;
+  bool refuses(int tag, bool is_send) {
+    const bool is_such = tag == (is_send ? refused_send : refused_tag);
+    const bool is_refused = is_such && refused_after-- <= 0 && refused_ < most_refused;
     refused_ += is_refused ? 1 : 0;
     return is_refused;
   }
@@ -129,7 +132,7 @@ class Mpi {
   std::deque<Request*> receives_;
   std::deque<Arrived> unexpected_;
   std::set<int> dead_;
-  std::size_t refused_ = 0;  // receives
+  std::size_t refused_ = 0;  // receives and sends
 };
 
 }  // namespace cepheus::coll::fake

@@ -2,8 +2,9 @@
 // has happened: messages, this member's end of the group, results from a holder. act() carries its
 // output out.
 //
-// A group is set up by all members at one call. A gather too long for its packets takes part as one
-// without bytes, so that members still count alike, and then goes another way.
+// A group is set up by all members at one call. A member that can't take part in that gives up: else its
+// next call would meet this one of the others. A gather too long for the group's packets takes part as
+// one without bytes, so that members still count alike, and then goes another way.
 #include "collectives/group/reduction_session.h"
 
 #include <cstring>
@@ -42,7 +43,7 @@ Code ReductionSession::progress() {
   look_after();
   Code rc = Code::kDone;
   while (agreement_.path(call_) == GatherPath::kSetUp && rc == Code::kDone) rc = set_up();
-  if (rc != Code::kDone) return rc;
+  if (rc == Code::kPending) return rc;
   switch (agreement_.path(call_)) {
     case GatherPath::kNetwork:
       contribute();
@@ -103,7 +104,10 @@ void ReductionSession::contribute() {
 // --- Groups.
 
 Code ReductionSession::set_up() {
-  if (const Code rc = link_.open(); rc != Code::kDone) return rc;
+  if (link_.open() != Code::kDone) {
+    give_up_alone("it can't receive messages about its group: MPI's messages fail");
+    return Code::kDone;
+  }
   // Another member still copies results of the last group from this one.
   if (!agreement_.is_finished()) return Code::kPending;
   if (group_ == nullptr) {
@@ -113,13 +117,23 @@ Code ReductionSession::set_up() {
   switch (group_->lane().progress()) {
     case TeamLane::State::kReady:
       renew();
+      if (group_->lane().is_one_sided())
+        give_up_alone("it can't send all members the outcome of a set-up: MPI's messages fail");
       return Code::kDone;
     case TeamLane::State::kFailed:
-      refuse(group_->lane());
+      if (group_->lane().is_one_sided())
+        give_up_alone(group_->lane().reason());
+      else
+        refuse(group_->lane());
       return Code::kDone;
     default:
       return Code::kPending;
   }
+}
+
+// The others wait for this member, in a set-up or in a gather.
+void ReductionSession::give_up_alone(const std::string& what) {
+  give_up(rank_text(team_) + ": " + what, false);
 }
 
 void ReductionSession::renew() {
@@ -200,7 +214,10 @@ void ReductionSession::look_at_group() {
 
 void ReductionSession::look_after() {
   if (end_ == End::kReleased) return;
-  if (!link_.is_open() && (!has_groups_ || link_.open() != Code::kDone)) return;
+  if (!link_.is_open() && !has_groups_) return;
+  // A host may refuse the receive behind each message.
+  if (link_.open() != Code::kDone && !agreement_.is_ended())
+    give_up_alone("it can't receive messages about its group: MPI's messages fail");
   take_served();
   look_at_group();
   if (has_message_.exchange(false) || ++looks_ % kLooksWithoutNotice == 0) receive();
@@ -213,6 +230,7 @@ void ReductionSession::receive() {
   int from = 0;
   RootlessMessage message{};
   while (link_.receive(from, message)) {
+    if (message.has_groups != 0) has_groups_ = true;
     if (take_end(message)) continue;
     // The NIC may have the result, too, and this member has not looked since.
     if (message.kind == RootlessKind::kHas) {
@@ -253,7 +271,9 @@ void ReductionSession::act() {
     const RootlessOutput out = std::exchange(out_, {});
     if (out.stops) stop_group();
     for (const auto& each : out.sends) {
-      if (link_.send(each.to, each.message) == Code::kDone) continue;
+      RootlessMessage message = each.message;
+      message.has_groups = has_groups_ ? 1 : 0;
+      if (link_.send(each.to, message) == Code::kDone) continue;
       CEPHEUS_RARE_SITUATION("a message about a group of reductions can't be sent");
       agreement_.lose(each.to, out_);
     }

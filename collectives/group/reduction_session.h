@@ -57,7 +57,8 @@ class ReductionSession {
   void look_after();
   // The group has failed, and look_after() is needed soon again.
   bool is_draining() const { return agreement_.stage() == RootlessAgreement::Stage::kStopping; }
-  // A group was set up: all members agree on that, so they end together. Any thread.
+  // A group was set up, at some member at least: all members learn that, so they end together. Any
+  // thread.
   bool has_groups() const { return has_groups_.load(); }
   // No gather follows. True when no member needs this one any more, it has all their messages, and
   // its group is destroyed; at once without groups.
@@ -81,6 +82,7 @@ class ReductionSession {
   Code set_up();
   void renew();
   void refuse(const TeamLane& lane);
+  void give_up_alone(const std::string& what);
   void contribute();
   std::uint64_t retry_after(Backoff backoff) const;
 

@@ -4,7 +4,8 @@
 //   leader   kUnused -> kGathering -> kRegistering -> kAnnouncing -> kReady | kFailed
 //   others   kUnused -> kAnnouncing -> kReady | kFailed
 //
-// Every member takes part even if it has no device, because the leader waits for all records. If
+// Every member takes part even if it has no device, because the leader waits for all records. A member
+// that can't take the outcome sends no record: so no other one becomes ready without it. If
 // the identifier was in use, all start again, with four attempts at most. While this process remembers
 // that no switch answered, the leader announces that without a registration. kClosed: ready, and its
 // session ended.
@@ -67,6 +68,11 @@ std::string in_our_words(std::string why) {
   const size_t at = why.find(kTheirs);
   if (at == std::string::npos) return why;
   return why.replace(at, sizeof kTheirs - 1, host::parameter(kTheirs));
+}
+
+std::string messages_failed(Code rc) {
+  return std::string(host::implementation()) + "'s point-to-point layer failed during set-up (" +
+         std::to_string(static_cast<int>(rc)) + ")";
 }
 
 // True if the failure may pass without the user's help.
@@ -147,19 +153,22 @@ void TeamLane::start() {
                                set_up_tag(), team_);
     });
   } else {
-    rc = messages_.send(&own_, sizeof own_, Team::kLeader, set_up_tag(), team_);
+    rc = messages_.receive(&outcome_, sizeof outcome_, Team::kLeader, outcome_tag(), team_);
     if (rc == Code::kDone)
-      rc = messages_.receive(&outcome_, sizeof outcome_, Team::kLeader, outcome_tag(), team_);
+      rc = messages_.send(&own_, sizeof own_, Team::kLeader, set_up_tag(), team_);
   }
-  if (rc != Code::kDone) {
-    outcome_.status = MCAST_ERR_FABRIC;
-    outcome_.retry_after = kNever;
-    snprintf(outcome_.reason, sizeof outcome_.reason,
-             "%s's point-to-point layer failed during set-up (%d)", host::implementation(),
-             static_cast<int>(rc));
-    return finish();
-  }
+  if (rc != Code::kDone) return fail_alone(rc);
   set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
+}
+
+// The other members do not know of it.
+void TeamLane::fail_alone(Code rc) {
+  messages_.forget();
+  is_one_sided_ = true;
+  outcome_.status = MCAST_ERR_FABRIC;
+  outcome_.retry_after = kNever;
+  snprintf(outcome_.reason, sizeof outcome_.reason, "%s", messages_failed(rc).c_str());
+  finish();
 }
 
 void TeamLane::gathered() {
@@ -218,10 +227,10 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
   outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
   records_ = std::vector<MemberRecord>();
-  // If the send fails the job is ending, and no message reaches the members.
-  (void)others([&](int member) {
+  const Code rc = others([&](int member) {
     return messages_.send(&outcome_, sizeof outcome_, member, outcome_tag(), team_);
   });
+  is_one_sided_ = rc != Code::kDone;
   set_state(State::kAnnouncing);
 }
 
@@ -238,7 +247,8 @@ void TeamLane::finish() {
   }
   destroy();
   if (outcome_.status == MCAST_ERR_ID_IN_USE) CEPHEUS_SITUATION("a group's identifier is taken");
-  const bool again = outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts;
+  const bool again =
+      outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts && !is_one_sided_;
   set_state(again ? State::kUnused : State::kFailed);
 }
 
@@ -256,7 +266,8 @@ TeamLane::State TeamLane::progress() {
       start();
       break;
     case State::kGathering:
-      if (messages_.test(error)) gathered();
+      if (!messages_.test(error)) break;
+      error == Code::kDone ? gathered() : announce(MCAST_ERR_FABRIC, messages_failed(error));
       break;
     case State::kRegistering: {
       if (is_lost()) {
@@ -268,7 +279,13 @@ TeamLane::State TeamLane::progress() {
       break;
     }
     case State::kAnnouncing:
-      if (messages_.test(error)) finish();
+      if (!messages_.test(error)) break;
+      if (error != Code::kDone && !team_.is_leader()) {
+        fail_alone(error);
+        break;
+      }
+      is_one_sided_ = is_one_sided_ || error != Code::kDone;
+      finish();
       break;
     case State::kReady:
     case State::kFailed:
@@ -280,6 +297,7 @@ TeamLane::State TeamLane::progress() {
 
 void TeamLane::reset() {
   attempts_ = 0;
+  is_one_sided_ = false;
   again_ = true;
   outcome_ = {};
   set_state(State::kUnused);

@@ -5,7 +5,8 @@
 //   -> it sends the outcome to all
 //
 // A state machine that never blocks: call progress() until the state is kReady or kFailed, which is
-// the same on all members. If another leader holds the McstID, all try again with fresh groups.
+// the same on all members, unless a message of the set-up fails (is_one_sided()). If another leader
+// holds the McstID, all try again with fresh groups.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -92,6 +93,9 @@ class TeamLane {
   State state() const { return state_; }
   // kFailed: why, naming the rank or switch.
   const char* reason() const { return outcome_.reason; }
+  // kReady, kFailed: a message of the set-up has failed at this member. Others may wait for it, or
+  // have another state.
+  bool is_one_sided() const { return is_one_sided_; }
   // kFailed: a member's session has failed.
   bool is_refused() const { return outcome_.status == kRefused; }
   std::string address() const;  // kReady: the group's
@@ -123,6 +127,7 @@ class TeamLane {
   Tag outcome_tag() const { return is_of_reductions() ? Tag::kReductionOutcome : Tag::kOutcome; }
   void make_group(MemberRecord& record);
   void start();
+  void fail_alone(Code rc);
   void gathered();
   void registered(mcast_status_t status);
   void remember(mcast_status_t status, const mcast_group_attr_t& attr) const;
@@ -145,6 +150,7 @@ class TeamLane {
   int attempts_ = 0;
   std::unique_ptr<Channel> channel_;
   bool stopped_ = false;
+  bool is_one_sided_ = false;
   std::string refusal_;
   MemberRecord own_{};
   std::vector<MemberRecord> records_;  // the leader's

@@ -1,0 +1,166 @@
+// MPI refuses one rank a message that sets up a group of reductions, or that the members need to agree
+// about one. The program has asked for errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "collectives/fakes/fake_clock.h"
+#include "collectives/fakes/fake_job.h"
+
+namespace cepheus::coll {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::Ne;
+
+class RefusedSetUp : public testing::Test {
+ protected:
+  static constexpr int kRanks = 4;
+  static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
+
+  struct Case {
+    int failing;
+    Tag tag;
+    bool is_send;
+    int after = 0;  // messages of this kind before
+    std::string text(int per_host) const {
+      return std::string(is_send ? "send" : "receive") + " of tag " +
+             std::to_string(static_cast<int>(tag)) + " at rank " + std::to_string(failing) + ", " +
+             std::to_string(per_host) + " a host";
+    }
+  };
+  // Ranks 0 and 2 lead the hosts, if two ranks share one.
+  static std::vector<Case> cases(int per_host) {
+    std::vector<Case> found{{0, Tag::kReductionControl, false}, {2, Tag::kReductionControl, false},
+                            {0, Tag::kReductionSetUp, false},   {2, Tag::kReductionSetUp, true},
+                            {2, Tag::kReductionOutcome, false}, {0, Tag::kReductionOutcome, true}};
+    if (per_host > 1) return found;
+    found.push_back({0, Tag::kReductionSetUp, false, 1});
+    found.push_back({0, Tag::kReductionOutcome, true, 1});  // rank 1 has a group then
+    return found;
+  }
+
+  void SetUp() override { fake::use_small_sizes(); }
+
+  // Reductions until MPI has refused the message once, and that one.
+  static void reduce_refused(fake::Job& job, const Case& at) {
+    job.mpi.refused_after = at.after;
+    job.mpi.most_refused = 1;
+    for (int calls = 0; calls < 200 && job.mpi.refused() == 0; ++calls) {
+      ASSERT_THAT(job.results(), Each(Code::kDone)) << calls;
+      job.reduce_all(kSum);
+      for (int moments = 0; moments < 100; ++moments) {
+        job.move();
+        for (int rank = 0; rank < kRanks; ++rank) {
+          job.mpi.refused_tag.reset();
+          job.mpi.refused_send.reset();
+          if (rank == at.failing)
+            (at.is_send ? job.mpi.refused_send : job.mpi.refused_tag) = job.team(rank).tag(at.tag);
+          job.look(rank);
+        }
+        fake::now() += std::chrono::milliseconds(1);
+      }
+    }
+    job.mpi.refused_tag.reset();
+    job.mpi.refused_send.reset();
+    ASSERT_EQ(job.mpi.refused(), 1u);
+    expect_errors(job);
+  }
+  static void expect_errors(const fake::Job& job) {
+    EXPECT_THAT(job.results(), Each(AllOf(Ne(Code::kDone), Ne(Code::kPending))));
+  }
+  // All later reductions end in errors; broadcasts, and the communicator's end, do not.
+  static void expect_end(fake::Job& job) {
+    for (int calls = 0; calls < 3; ++calls) {
+      job.reduce_all(kSum);
+      ASSERT_TRUE(job.run(std::chrono::seconds(1))) << calls;
+      expect_errors(job);
+    }
+    job.begin_all(1, 100);
+    ASSERT_TRUE(job.run());
+    EXPECT_TRUE(job.all_have_data());
+    EXPECT_TRUE(job.close());
+    EXPECT_EQ(job.mpi.receives(), 0u);
+    EXPECT_EQ(job.fabric.groups(), 0u);
+  }
+};
+
+TEST_F(RefusedSetUp, EndsReductionsInErrorsOnAllRanks) {
+  for (const int per_host : {1, 2}) {
+    for (const Case& each : cases(per_host)) {
+      SCOPED_TRACE(each.text(per_host));
+      fake::Job job(kRanks, per_host);
+      reduce_refused(job, each);
+      expect_end(job);
+    }
+  }
+}
+
+// ... of the next group, after a failure. The receive of control messages is there then.
+TEST_F(RefusedSetUp, OfALaterGroupEndsReductionsInErrorsOnAllRanks) {
+  for (const int per_host : {1, 2}) {
+    for (const Case& each : cases(per_host)) {
+      if (each.tag == Tag::kReductionControl) continue;
+      SCOPED_TRACE(each.text(per_host));
+      fake::Job job(kRanks, per_host);
+      job.reduce_all(kSum);
+      ASSERT_TRUE(job.run());
+      job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+      reduce_refused(job, each);
+      expect_end(job);
+    }
+  }
+}
+
+// Its next call must not be taken for this one of the others.
+TEST_F(RefusedSetUp, LeavesNoRankOneCallBehind) {
+  fake::Job job(kRanks);
+  job.mpi.most_refused = 1;
+  job.reduce_all(kSum);
+  for (int moments = 0; moments < 10; ++moments) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      job.mpi.refused_tag.reset();
+      if (rank == 3) job.mpi.refused_tag = job.team(rank).tag(Tag::kReductionControl);
+      job.look(rank);
+    }
+    job.move();
+  }
+  job.mpi.refused_tag.reset();
+  ASSERT_THAT(job.result(3), AllOf(Ne(Code::kDone), Ne(Code::kPending)));
+  job.reduce(3, kSum);
+  ASSERT_TRUE(job.run(std::chrono::seconds(1)));
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_NE(job.result(rank), Code::kDone)
+        << "rank " << rank << " has a result of the first call, with the second one's data";
+}
+
+// MPI refuses a rank its receives from some message on, of a group that fails then.
+TEST_F(RefusedSetUp, OfFurtherControlMessagesEndsReductionsInErrorsOnAllRanks) {
+  for (const int failing : {0, 2}) {
+    fake::Job job(kRanks);
+    job.reduce_all(kSum);
+    ASSERT_TRUE(job.run());
+    job.fabric.fail(job.last_end(1), MCAST_CAUSE_DEVICE, "the port is gone");
+    job.reduce_all(kSum);
+    for (int moments = 0; moments < 100; ++moments) {
+      job.move();
+      for (int rank = 0; rank < kRanks; ++rank) {
+        job.mpi.refused_tag.reset();
+        if (rank == failing) job.mpi.refused_tag = job.team(rank).tag(Tag::kReductionControl);
+        job.look(rank);
+      }
+      fake::now() += std::chrono::milliseconds(1);
+    }
+    job.mpi.refused_tag.reset();
+    ASSERT_GT(job.mpi.refused(), 0u);
+    expect_errors(job);
+    expect_end(job);
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::coll
