@@ -43,7 +43,7 @@ void Reducer::begin(const ReductionShape& shape, ReductionData& data, std::strin
                     Across across, bool confirms) {
   shape_ = shape;
   data_ = &data;
-  failure_ = Code::kDone;
+  failure_ = send_failure_ = Code::kDone;
   confirms_ = confirms;
   is_refused_ = false;
   step_ = Step::kCollect;
@@ -195,10 +195,25 @@ Code Reducer::spread() {
     tree.children([&](int child) {
       const Code sent =
           sends_.send(message_.data(), spread_bytes(child), child, Tag::kBlocks, team);
-      if (rc == Code::kDone) rc = sent;
+      if (sent == Code::kDone) return;
+      send_failure_ = sent;
+      pass_failure_on(child);
     });
-  if (rc == Code::kDone && !sends_.test(rc)) return Code::kPending;
-  return rc;
+  // Also behind a refused one: the others read message_.
+  if (!sends_.test(rc)) return Code::kPending;
+  return send_failure_ != Code::kDone ? send_failure_ : rc;
+}
+
+// In the place of a message that MPI has refused, and of its length: so the child's messages still
+// match, and it knows what all ranks but these two know. A copy.
+void Reducer::pass_failure_on(int child) {
+  std::vector<std::byte> message(
+      message_.begin(), message_.begin() + static_cast<std::ptrdiff_t>(spread_bytes(child)));
+  Outcome outcome{};
+  std::memcpy(&outcome, message.data(), sizeof outcome);
+  if (outcome.code == Code::kDone) outcome.code = send_failure_;
+  std::memcpy(message.data(), &outcome, sizeof outcome);
+  (void)Messages::post(message.data(), message.size(), child, Tag::kBlocks, seats_.inside);
 }
 
 // --- The local reduction.
@@ -304,15 +319,18 @@ void Reducer::end_collect(Code rc) {
 }
 
 Code Reducer::end_spread(Code rc) {
-  if (leads() && rc != Code::kDone) give_up(rc, "it can't send a result to its host's ranks");
-  if (failure_ != Code::kDone || rc != Code::kDone) return failure_ != Code::kDone ? failure_ : rc;
-  if (seats_.inside.size() == 1) return Code::kDone;
+  if (rc != Code::kDone && leads())
+    give_up(rc, "it can't send a result to its host's ranks");
+  else if (rc != Code::kDone)
+    own_failure_ = rc;
+  if (seats_.inside.size() == 1) return failure_;
   Outcome outcome{};
   std::memcpy(&outcome, message_.data(), sizeof outcome);
   is_exchanged_ = outcome.is_exchanged != 0;
   is_refused_ = is_refused_ || outcome.is_refused != 0;
   if (is_exchanged_ && may_use_network_ && !leads()) reason_ = leaders_reason_;
-  return outcome.code;
+  if (failure_ != Code::kDone) return failure_;
+  return rc != Code::kDone ? rc : outcome.code;
 }
 
 void Reducer::write_outcome(Code rc) {

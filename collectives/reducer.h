@@ -94,6 +94,7 @@ class Reducer final : public Algorithm {
     return needs_blocks(member) ? message_.size() : sizeof(Outcome);
   }
   Code spread();
+  void pass_failure_on(int child);
   Code reduce();
   Code write_gathered();
   Code reduce_blocks();
@@ -110,7 +111,8 @@ class Reducer final : public Algorithm {
   std::vector<std::byte> message_;  // the outcome across, and all blocks by place
   std::vector<std::byte> scratch_;
   std::vector<std::byte*> operands_;
-  Code failure_ = Code::kDone;  // of this call, at this rank or across
+  Code failure_ = Code::kDone;       // of this call, at this rank or across
+  Code send_failure_ = Code::kDone;  // ... of a message to a rank below
   Step step_ = Step::kCollect;
   bool confirms_ = false;
   bool is_refused_ = false;
