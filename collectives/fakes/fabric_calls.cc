@@ -67,6 +67,7 @@ mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out) {
   return MCAST_OK;
 }
 mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members, size_t count) {
+  FabricCalls::fabric().on_lead();
   for (size_t i = 0; i < count; ++i) group->members.push_back(members[i].qpn);
   return MCAST_OK;
 }

@@ -80,6 +80,8 @@ class Fabric {
   // The outcome of opening the device. Called by the thread that opens.
   std::function<mcast_status_t()> on_open = [] { return MCAST_OK; };
   bool is_port_up = true;
+  // Runs inside each registration.
+  std::function<void()> on_lead = [] {};
   std::size_t portion = 0;  // mcast_group_attr_t::portion of all groups
   mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;  // of the last opening
 

@@ -191,7 +191,11 @@ void TeamLane::gathered() {
   if (const std::string why_not = transport.why_not_register(); !why_not.empty())
     return announce(MCAST_ERR_TIMED_OUT, why_not);
   began_ = Clock::now();
-  const mcast_status_t status = channel_->lead(members);
+  mcast_status_t status = MCAST_OK;
+  {
+    const std::lock_guard<std::mutex> guard(transport.mutex());
+    status = channel_->lead(members);
+  }
   if (status != MCAST_OK && status != MCAST_INPROGRESS) return announce(status, mcast_last_error());
   set_state(State::kRegistering);
 }

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/fake_fabric.h"
@@ -69,6 +72,27 @@ TEST(Opening, LimitsTheFabricsSilenceOnlyIfThereIsAnotherWay) {
   EXPECT_EQ(limits(), std::pair(3000u, 0u));
   parameters().mode = static_cast<int>(Mode::kTry);
   EXPECT_EQ(limits(), std::pair(3000u, 0u));
+}
+
+// UCX's objects take one thread at a time, and another one may progress all groups.
+TEST(Registration, BeginsUnderTheTransportsMutex) {
+  fake::use_small_sizes();
+  fake::Job job(2);
+  std::vector<bool> is_held;
+  job.fabric.on_lead = [&is_held] {
+    const auto is_free = [] {
+      return std::unique_lock(Transport::instance().mutex(), std::try_to_lock).owns_lock();
+    };
+    is_held.push_back(!std::async(std::launch::async, is_free).get());
+  };
+  for (const std::size_t bytes : {100u, 1000u}) {  // of both lanes
+    job.begin_all(0, bytes);
+    ASSERT_TRUE(job.run());
+  }
+  job.reduce_all({Collective::kAllreduce, 8});
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(is_held, testing::ElementsAre(true, true, true));
+  EXPECT_TRUE(job.close());
 }
 
 }  // namespace
