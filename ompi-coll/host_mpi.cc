@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -100,7 +101,13 @@ Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag
   return to_code(rc);
 }
 
-bool is_complete(const Request& request) { return REQUEST_COMPLETE(ours(&request)); }
+// Open MPI reads the flag without an order, and another thread may have completed the request: its status
+// and its data are to be read behind the flag.
+bool is_complete(const Request& request) {
+  if (!REQUEST_COMPLETE(ours(&request))) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
+}
 
 Received received(const Request& request) {
   const ompi_status_public_t& status = ours(&request)->req_status;
