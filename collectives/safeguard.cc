@@ -44,6 +44,11 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
   return *classes_.emplace(sizes, Compared(sizes)).first;
 }
 
+bool Safeguard::is_agreement_due(const SizeClass& sizes) const {
+  const auto known = classes_.find(sizes);
+  return known != classes_.end() && known->second.comparison.is_due();
+}
+
 Code Safeguard::choose(const SizeClass& sizes, Choice& choice) {
   choice = {};
   if (!parameters().is_safeguarded()) return Code::kDone;

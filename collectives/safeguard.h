@@ -64,6 +64,8 @@ class Safeguard {
   // The way of the next call, which is of `sizes`, in the order of their turns. Code::kPending: call
   // again. An error is a broadcast's; a reduction's is in the choice.
   Code choose(const SizeClass& sizes, Choice& choice);
+  // The next call of `sizes` waits for an agreement.
+  bool is_agreement_due(const SizeClass& sizes) const;
   // The reason why the last chosen call takes Way::kOther.
   const std::string& reason() const;
   // That call has ended by `route`; without a route: it has no time. Ignored without a choice before.

@@ -74,6 +74,13 @@ class Caller {
   std::string reason() const { return algorithm_ != nullptr ? algorithm_->reason() : ""; }
   // It is right behind an agreement, once the algorithm is chosen.
   bool confirms() const { return algorithm_ != nullptr && confirms_; }
+  // The ranks are to agree on the way before this call goes on.
+  bool is_agreement_due() const { return safeguard_.is_agreement_due(sizes()); }
+  // It has ended in the error `rc`, because a rank has refused it, as this rank knows.
+  bool is_refused(Code rc) const {
+    return rc != Code::kDone && rc != Code::kNotServed && algorithm_ != nullptr &&
+           algorithm_->is_refused();
+  }
   // Its time is that of its route, as this rank knows.
   bool is_comparable() const { return algorithm_ != nullptr && algorithm_->is_comparable(); }
   // Comparisons that this rank has judged, and how often they have changed the way.

@@ -17,6 +17,7 @@ JobOutcome run_broadcasts(std::uint64_t seed, const std::vector<std::string>& of
   const std::deque<RuleOff> rules_off(off.begin(), off.end());
   JobPlan plan = make_plan(seed);
   plan.reduces = false;
+  plan.refused = Refused::kNone;
   return SimulatedJob(plan).run();
 }
 

@@ -39,8 +39,7 @@ JobOutcome& JobOutcome::operator+=(const JobOutcome& other) {
   changes += other.changes;
   returns += other.returns;
   aborts += other.aborts;
-  refused += other.refused;
-  failed_confirmations += other.failed_confirmations;
+  for (std::size_t i = 0; i < refused.size(); ++i) refused[i] += other.refused[i];
   return *this;
 }
 
@@ -82,7 +81,8 @@ void SimulatedJob::check_end_of_reduction(const Rank& rank, Code rc) {
   if (fabric_.uses(rank.memory) || mpi_.uses(rank.memory))
     fail("memory: " + where + " has ended, but its memory is in use");
   const bool is_excused = has_died() || !aborts_.empty();
-  if (const std::string wrong = why_wrong_behind_refusal(rank, rc); !wrong.empty() && !is_excused)
+  if (const std::string wrong = refusal_.why_wrong(rank.rank, rank.at, rank.is_saved, rc);
+      !wrong.empty() && !is_excused)
     fail("error: " + where + wrong);
   if (rc != Code::kDone) return;
   if (std::ranges::any_of(ranks_, [&](const auto& each) {
@@ -94,26 +94,6 @@ void SimulatedJob::check_end_of_reduction(const Rank& rank, Code rc) {
     fail("bits: " + where + " goes to the saved function");
   if (rank.memory != fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at))
     fail("data: " + where + " has a wrong result");
-}
-
-// A rank's reductions have one order. So only the refused one, and those behind it, end in errors; and
-// the one before at ranks that have not got its result yet (ENDED of core/rootless_agreement.h). The
-// host's own function serves reductions behind a refused block, if the ranks had agreed on it.
-std::string SimulatedJob::why_wrong_behind_refusal(const Rank& rank, Code rc) const {
-  const bool has_failed = rc != Code::kDone;
-  if (!refused_at_ || rank.at < before_refusal())
-    return has_failed ? " ends in error " + std::to_string(static_cast<int>(rc)) : "";
-  if (has_failed || rank.at < *refused_at_) return "";
-  const bool is_own = plan_.refuses_agreement || rank.rank == refused_rank_;
-  if (rank.at == *refused_at_ && !is_own) return "";
-  return rank.is_saved && plan_.refuses_blocks ? "" : " succeeds, but MPI has refused a receive";
-}
-
-// The reduction before the refused one, or that one.
-std::size_t SimulatedJob::before_refusal() const {
-  for (std::size_t call = *refused_at_; call > 0; --call)
-    if (!program_[call - 1].is_broadcast()) return call - 1;
-  return *refused_at_;
 }
 
 bool SimulatedJob::has_died() const {
@@ -133,13 +113,6 @@ void SimulatedJob::check_end_of_job() {
          count(mpi_.receives(), "receives are left"));
 }
 
-// Ranks that complete it do not wait for the rank with the refused receive.
-bool SimulatedJob::may_end_both_ways(std::size_t call) const {
-  if (!refused_at_) return false;
-  if (call == *refused_at_) return plan_.refuses_blocks;
-  return call == before_refusal();
-}
-
 void SimulatedJob::check_paths() {
   if (has_died()) return;  // ranks count differently after failed calls
   for (const auto& one : ranks_) {
@@ -147,7 +120,7 @@ void SimulatedJob::check_paths() {
       const std::size_t both = std::min(one->how.size(), other->how.size());
       for (std::size_t call = 0; call < both; ++call) {
         const char way = one->how[call], its = other->how[call];
-        if (way != its && !(may_end_both_ways(call) && (way == 'e' || its == 'e')))
+        if (way != its && !(refusal_.may_end_both_ways(call) && (way == 'e' || its == 'e')))
           fail("path: ranks " + std::to_string(one->rank) + " and " + std::to_string(other->rank) +
                " take different ways in call " + std::to_string(call));
       }
@@ -220,7 +193,7 @@ void SimulatedJob::count_ways() {
   if (!plan_.has_safeguard)
     outcome_.returns = how.find('m', how.find_first_of("st")) != std::string::npos ? 1 : 0;
   outcome_.aborts = aborts_.empty() ? 0 : 1;
-  (plan_.refuses_blocks ? outcome_.failed_confirmations : outcome_.refused) = refused_at_ ? 1 : 0;
+  if (refusal_.has_happened()) ++outcome_.refused[static_cast<std::size_t>(plan_.refused)];
   outcome_.repaired =
       counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)] - repaired_before_;
 }

@@ -1,6 +1,6 @@
 // The order of random draws is part of a seed: a new draw goes to the end, or has a generator of
 // its own. Half of the jobs are short, so that the fault meets set-up or the first broadcasts. A
-// third has two ranks a host. Jobs have 2 to 6 ranks.
+// third has two ranks a host, or three or four: then up to 9 ranks, else 2 to 6.
 #include "collectives/sim/job_plan.h"
 
 #include <random>
@@ -14,6 +14,34 @@ const char* name(Fault fault) {
   static_assert(std::size(kNames) == static_cast<std::size_t>(Fault::kCount));
   return kNames[static_cast<std::size_t>(fault)];
 }
+
+const char* name(Refused refused) {
+  constexpr const char* kNames[] = {"nothing", "its agreement", "a message behind an agreement",
+                                    "a message with blocks", "a message of a group's set-up"};
+  return kNames[static_cast<std::size_t>(refused)];
+}
+
+namespace {
+
+// A draw of its own each, so that other parts of a seed's plan stay as they are.
+Refused refused_of(const JobPlan& plan, bool may_be_agreement) {
+  if (!plan.reduces) return Refused::kNone;
+  if (may_be_agreement && plan.has_safeguard) return Refused::kAgreement;
+  if (plan.has_safeguard && std::mt19937_64(plan.seed ^ 0xB10C)() % 2 == 0)
+    return Refused::kConfirmation;
+  const auto drawn = std::mt19937_64(plan.seed ^ 0x2EF5)() % 4;
+  return drawn == 0 ? Refused::kBlocks : drawn == 1 ? Refused::kSetUp : Refused::kNone;
+}
+
+void crowd_hosts(JobPlan& plan) {
+  std::mt19937_64 random(plan.seed ^ 0x4057);
+  if (plan.ranks_per_host == 1 || random() % 2 == 0) return;
+  plan.ranks_per_host = 3 + static_cast<int>(random() % 2);
+  plan.ranks = plan.ranks_per_host + 1 +
+               static_cast<int>(random() % static_cast<unsigned>(plan.ranks_per_host + 1));
+}
+
+}  // namespace
 
 bool JobPlan::limits_rnr_retries() const {
   rnic::NicConfig config;
@@ -31,7 +59,7 @@ JobPlan make_plan(std::uint64_t seed) {
   std::mt19937_64 of_its_own(~seed);
   plan.nic = &makes[of_its_own() % makes.size()];
   plan.reduces = of_its_own() % 2 == 0;
-  plan.refuses_agreement = of_its_own() % 4 == 0 && plan.reduces;
+  const bool may_be_agreement = of_its_own() % 4 == 0;
   plan.fault = static_cast<Fault>(pick(static_cast<std::size_t>(Fault::kCount)));
   if (pick(3) == 0) {
     plan.ranks_per_host = 2;
@@ -59,9 +87,6 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.returns_errors = pick(2) == 0;
   plan.has_slow_set_up = pick(4) == 0;
   plan.has_safeguard = pick(3) == 0 && !plan.requires_multicast;
-  plan.refuses_agreement = plan.refuses_agreement && plan.has_safeguard;
-  const bool may_refuse = plan.reduces && plan.has_safeguard && !plan.refuses_agreement;
-  plan.refuses_blocks = may_refuse && std::mt19937_64(seed ^ 0xB10C)() % 2 == 0;
   plan.copies_little = pick(2) == 0;
   if (pick(3) == 0) plan.portion = 7 + pick(40);
   plan.fails_between_lanes = plan.fault == Fault::kFailed && of_its_own() % 2 == 0;
@@ -69,6 +94,8 @@ JobPlan make_plan(std::uint64_t seed) {
     plan.event.reset();
     plan.set_up.reset();
   }
+  crowd_hosts(plan);
+  plan.refused = refused_of(plan, may_be_agreement);
   return plan;
 }
 
@@ -87,8 +114,8 @@ std::string to_text(const JobPlan& plan) {
   if (plan.copies_little) text += ", few copies";
   if (plan.portion > 0) text += ", messages of " + std::to_string(plan.portion) + " bytes";
   if (plan.has_safeguard) text += ", a safeguard";
-  if (plan.refuses_agreement) text += " that one rank can't agree with";
-  if (plan.refuses_blocks) text += ", a refused message behind an agreement";
+  if (plan.refused != Refused::kNone)
+    text += std::string(", a rank is refused ") + name(plan.refused);
   text += ", NICs of the make " + std::string(plan.nic->name);
   if (plan.requires_multicast) text += ", mode require";
   return text;

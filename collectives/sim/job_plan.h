@@ -24,6 +24,17 @@ enum class Fault : std::uint8_t {
 };
 const char* name(Fault fault);
 
+// Messages that MPI refuses to one rank, which the program has asked for errors.
+enum class Refused : std::uint8_t {
+  kNone,
+  kAgreement,     // from some call on: receives of the safeguard's agreement on a reduction
+  kConfirmation,  // a receive of blocks, of a reduction right behind an agreement
+  kBlocks,        // a receive or a send of blocks, of any reduction
+  kSetUp          // a receive or a send that a group of reductions needs
+};
+inline constexpr std::size_t kRefusals = 5;
+const char* name(Refused refused);
+
 struct JobPlan {
   std::uint64_t seed = 0;
   int ranks = 2;
@@ -45,10 +56,7 @@ struct JobPlan {
   bool copies_little = false;    // messages leave from the program's memory
   bool requires_multicast = false;
   bool has_safeguard = false;  // which compares the ways often; broadcasts have few sizes
-  // From some call on MPI refuses one rank the receives of the safeguard's messages about reductions.
-  bool refuses_agreement = false;
-  // ... one receive of blocks, of a reduction right behind an agreement.
-  bool refuses_blocks = false;
+  Refused refused = Refused::kNone;
   // Bytes of the messages that the groups' ways take; 0: any number. A member posts all of a unit's
   // pieces at once: the simulated watchdog knows of no members that are late, but alive.
   std::size_t portion = 0;
@@ -63,7 +71,7 @@ struct JobPlan {
   // An identifier that is in use is drawn again.
   bool is_healthy() const {
     return (fault == Fault::kNone || fault == Fault::kTaken) && !limits_rnr_retries() &&
-           !refuses_blocks;
+           (refused == Refused::kNone || refused == Refused::kAgreement);
   }
 };
 

@@ -18,15 +18,18 @@ JobOutcome run_one(std::uint64_t seed, const std::vector<std::string>& off, bool
 
 std::string summary(const JobOutcome& sum) {
   const auto n = [](std::uint64_t value, const char* what) { return std::to_string(value) + what; };
+  std::string refused;
+  for (std::size_t i = 1; i < sum.refused.size(); ++i)
+    refused += std::string(i == 1 ? "" : ", ") + std::to_string(sum.refused[i]) + " " +
+               name(static_cast<Refused>(i));
   return n(sum.events, " events\ncalls: ") + n(sum.multicast, " multicast, ") +
          n(sum.tree, " down trees, ") + n(sum.saved, " by the saved function, ") +
          n(sum.errors, " in an error; ") + n(sum.repaired, " units repaired\nreductions: ") +
          n(sum.network, " in the network, ") + n(sum.messages, " by messages, ") +
          n(sum.saved_reductions, " by the saved function\njobs: ") +
          n(sum.returns, " with multicast again, ") + n(sum.aborts, " aborted\nsafeguard: ") +
-         n(sum.comparisons, " comparisons, ") + n(sum.changes, " of them changed the way; jobs: ") +
-         n(sum.refused, " with a refused agreement, ") +
-         n(sum.failed_confirmations, " with a failure right behind one");
+         n(sum.comparisons, " comparisons, ") +
+         n(sum.changes, " of them changed the way\njobs in which MPI refused a rank: ") + refused;
 }
 
 }  // namespace

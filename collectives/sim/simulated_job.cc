@@ -2,8 +2,8 @@
 // registration, let a rank go on. Virtual time grows by 1 ms an event. If nothing moves for long,
 // time jumps and watchdogs fire.
 //
-// A healthy job repeats its first half, in which all memory has been allocated. Bounds: kMostEvents
-// without the end of a call are a failure of liveness; an aborted job ends after kEventsToAbort.
+// Bounds: kMostEvents without the end of a call are a failure of liveness; an aborted job ends after
+// kEventsToAbort.
 #include "collectives/sim/simulated_job.h"
 
 #include <algorithm>
@@ -21,11 +21,6 @@ constexpr std::uint64_t kMostEvents = 400'000;  // in which no call ends
 constexpr std::uint64_t kEventsToAbort = 1000;  // until all processes of an aborted job have ended
 constexpr std::uint64_t kEventsToReconnect = 4000;
 
-// In two size classes. The first two are small broadcasts, which have a lane of their own.
-const std::vector<std::size_t> kFewSizes = {140, 250, 600, 1000};
-// ... of a rank's block.
-constexpr std::size_t kFewBlocks[] = {5, 8, 29, 32};
-
 std::byte byte_of(std::size_t broadcast, std::size_t at) {
   return static_cast<std::byte>(broadcast * 131 + at * 7 + 1);
 }
@@ -35,29 +30,22 @@ std::byte byte_of(std::size_t broadcast, std::size_t at) {
 SimulatedJob::SimulatedJob(const JobPlan& plan)
     : plan_(plan),
       random_(~plan.seed),
+      program_(make_program(plan_, random_)),
       fault_(plan.fault),
       more_faults_(plan.more_faults),
       inject_at_(plan.event),
+      refusal_(plan_, program_),
       mpi_(plan.ranks) {
   fake::now() = {};
   fake::use_small_sizes();
   if (plan.requires_multicast) parameters().mode = static_cast<int>(Mode::kRequire);
   if (plan.has_safeguard) fake::use_safeguard();
   if (plan.copies_little) parameters().copied_bytes = 0;
-  const int blocking = pick(3);
-  for (std::size_t i = 0; i < plan.steps; ++i) {
-    const std::size_t bytes = pick(3) == 0 ? 300 + static_cast<std::size_t>(pick(700))
-                                           : 1 + static_cast<std::size_t>(pick(256));
-    program_.push_back({pick(plan.ranks), plan.has_safeguard ? one_of(kFewSizes) : bytes,
-                        blocking == 0 || (blocking == 1 && pick(2) == 0)});
-  }
-  if (plan.reduces) add_reductions();
-  // The second half repeats the first, so it needs no more memory.
-  if (plan.is_healthy()) {
-    for (std::size_t i = 0; i < plan.steps; ++i) program_.push_back(program_[i]);
-  }
   fault_step_ = static_cast<std::size_t>(pick(static_cast<int>(plan.steps)));
-  if (plan.fails_between_lanes) change_lanes();
+  if (plan.fails_between_lanes) {
+    fault_step_ = std::max<std::size_t>(fault_step_, 1);
+    change_lanes(plan_, fault_step_, program_);
+  }
   fabric_.portion = plan.portion;
   if (plan.has_slow_rank) slow_rank_ = pick(plan.ranks);
   slow_link_ = {slow_rank_ >= 0 ? slow_rank_ : pick(plan.ranks), pick(plan.ranks)};
@@ -65,18 +53,8 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
   if (fault_ == Fault::kRefused)
     fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_ERR_TIMED_OUT, MCAST_OK, MCAST_ERR_REJECTED,
                         MCAST_OK};
-  if (plan.refuses_agreement) {
-    std::mt19937_64 random(plan.seed ^ 0xA6EE);
-    refused_rank_ = static_cast<int>(random() % static_cast<unsigned>(plan.ranks));
-    refused_from_ = random() % plan.steps;
-    if (refused_rank_ > 0) refused_ = Tag::kPlan;  // it is rank 0's child
-  }
-  if (plan.refuses_blocks) {
-    std::mt19937_64 random(plan.seed ^ 0xB10C5);
-    refused_rank_ = static_cast<int>(random() % static_cast<unsigned>(plan.ranks));
-    mpi_.refused_after = static_cast<int>(random() % 2);
-    refused_ = Tag::kBlocks;
-  }
+  mpi_.refused_after = refusal_.after();
+  if (plan.refused != Refused::kAgreement) mpi_.most_refused = 1;
   for (int rank = 0; rank < plan.ranks; ++rank)
     ranks_.push_back(std::make_unique<Rank>(rank, mpi_, plan.ranks_per_host));
   lost_before_ = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)];
@@ -135,100 +113,6 @@ std::size_t SimulatedJob::slowest() const {
   return least;
 }
 
-// Of a generator of its own, so that other parts of a seed's job stay as they are.
-void SimulatedJob::change_lanes() {
-  std::mt19937_64 random(plan_.seed ^ 0x1A9E);
-  fault_step_ = std::max<std::size_t>(fault_step_, 1);
-  const bool begins_small = random() % 4 == 0;
-  for (std::size_t i = 0; i < program_.size(); ++i) {
-    if (!program_[i].is_broadcast()) continue;
-    const bool is_small = begins_small == (i < fault_step_);
-    program_[i].bytes = kFewSizes[(is_small ? 0 : 2) + random() % 2];
-  }
-}
-
-// Those of ranks that have ended all broadcasts of the first lane, and not begun the next one.
-std::vector<std::uint32_t> SimulatedJob::ends_between_lanes() const {
-  std::vector<std::uint32_t> found = fabric_.ends();
-  std::erase_if(found, [&](std::uint32_t end) {
-    const Rank& rank = *ranks_[static_cast<std::size_t>(fabric_.rank_of(end))];
-    return rank.at != fault_step_ || rank.is_saved || rank.caller.is_calling();
-  });
-  return found;
-}
-
-bool SimulatedJob::is_due(std::uint64_t event) {
-  if (inject_at_) return event >= *inject_at_;
-  if (plan_.fails_between_lanes) return !ends_between_lanes().empty();
-  if (plan_.set_up) return false;
-  return furthest() >= fault_step_ && pick(20) == 0;
-}
-
-// False: there is nothing to break yet.
-bool SimulatedJob::inject() {
-  if (fault_ == Fault::kDeath) {
-    Rank& rank = *one_of(ranks_);
-    if (rank.is_closed) return false;
-    rank.is_dead = true;
-    mpi_.kill(rank.rank);
-    fabric_.kill(rank.rank);
-    return true;
-  }
-  const bool is_between = plan_.fails_between_lanes && !inject_at_;
-  const auto ends = is_between                 ? ends_between_lanes()
-                    : fault_ == Fault::kFailed ? fabric_.all_ends()
-                                               : fabric_.ends();
-  if (ends.empty()) return false;
-  const std::uint32_t end = one_of(ends);
-  switch (fault_) {
-    case Fault::kDisconnected:
-    case Fault::kDisconnectedForLong:
-      fabric_.disconnect(fabric_.rank_of(end));
-      break;
-    case Fault::kFailed:
-      fabric_.fail(end, MCAST_CAUSE_DEVICE, "the port is gone");
-      break;
-    case Fault::kDeaf:
-      fabric_.deafen(end);
-      break;
-    case Fault::kMute:
-      fabric_.mute(end);
-      break;
-    default:
-      break;
-  }
-  return true;
-}
-
-void SimulatedJob::inject_again() {
-  constexpr Fault kFaults[] = {Fault::kDisconnected, Fault::kFailed, Fault::kDeaf, Fault::kMute};
-  --more_faults_;
-  fabric_.reconnect();
-  fault_ = kFaults[pick(4)];
-  inject_at_ = 0;  // at the first event with something to fail
-  injected_at_.reset();
-}
-
-void SimulatedJob::end_rnr_retries() {
-  const auto ends = fabric_.answered_rnr();
-  if (!ends.empty()) {
-    fabric_.fail(one_of(ends), MCAST_CAUSE_WORK, "a receiver is not ready: RNR retries exceeded");
-  }
-}
-
-// Nothing moves: time advances, and watchdogs count the sends that wait since the last time.
-void SimulatedJob::fire_watchdogs() {
-  fake::now() += std::chrono::milliseconds(500);
-  const std::vector<std::uint32_t> now = fabric_.stalled();
-  std::erase_if(stalled_, [&](std::uint32_t end) {
-    return std::find(now.begin(), now.end(), end) == now.end();
-  });
-  if (!stalled_.empty() && pick(4) == 0)
-    fabric_.fail(one_of(stalled_), MCAST_CAUSE_WATCHDOG, "nobody answers");
-  stalled_ = fabric_.stalled();
-  idle_ = 0;
-}
-
 // True if that changed anything.
 bool SimulatedJob::act() {
   switch (pick(4)) {
@@ -278,8 +162,11 @@ bool SimulatedJob::is_late(std::size_t message) {
 // --- A rank's program.
 
 bool SimulatedJob::step_or_abort(Rank& rank) {
+  refusal_.arm(mpi_, rank.caller.team(), rank.rank, rank.at, may_confirm(rank.at));
   try {
-    return step(rank);
+    const bool has_moved = step(rank);
+    refusal_.note(mpi_, rank.at);
+    return has_moved;
   } catch (const fake::Aborted& abort) {
     aborts_.push_back(abort);
     rank.is_closed = true;
@@ -291,7 +178,6 @@ bool SimulatedJob::step(Rank& rank) {
   if (rank.is_closed || rank.is_dead) return false;
   if (rank.rank == slow_rank_ && pick(30) != 0) return false;
   fabric_.caller = rank.rank;
-  refuse_receives(rank);
   if (rank.at == program_.size()) return close(rank);
   if (rank.is_saved) return serve_saved(rank);
   if (!rank.caller.is_calling()) {
@@ -308,7 +194,7 @@ bool SimulatedJob::step(Rank& rank) {
   rank.nic_waits = !rank.nic_waits && pick(2) == 0;
   if (!rank.nic_waits) fabric_.progress(rank.rank);
   const Code rc = rank.caller.progress();
-  if (mpi_.refused() > 0 && !refused_at_) refused_at_ = rank.at;
+  refusal_.note(mpi_, rank.at);
   rank.caller.look_after();
   if (rc == Code::kPending) return false;
   rank.is_saved = rc == Code::kNotServed;
@@ -316,39 +202,25 @@ bool SimulatedJob::step(Rank& rank) {
   return true;
 }
 
-void SimulatedJob::refuse_receives(const Rank& rank) {
-  mpi_.refused_tag.reset();
-  if (rank.rank != refused_rank_ || rank.at < refused_from_ || rank.at >= program_.size()) return;
-  if (program_[rank.at].is_broadcast()) return;
-  const bool confirms = std::ranges::any_of(ranks_, [&](const auto& each) {
-    return each->at == rank.at && each->caller.is_calling() && each->caller.confirms();
+// A rank knows that the call is right behind an agreement.
+bool SimulatedJob::may_confirm(std::size_t call) const {
+  return std::ranges::any_of(ranks_, [&](const auto& each) {
+    return each->at == call && each->caller.is_calling() && each->caller.confirms();
   });
-  if (plan_.refuses_blocks && (refused_at_ || !confirms)) return;
-  mpi_.refused_tag = rank.caller.team().tag(refused_);
 }
 
 void SimulatedJob::begin(Rank& rank) {
   const Call& now = program_[rank.at];
-  if (!now.is_broadcast()) return begin_reduction(rank, now);
-  rank.memory.assign(now.bytes, std::byte{0xEE});
-  if (now.root == rank.rank) fill(rank);
-  rank.caller.begin(rank.memory, now.root, now.blocking, plan_.has_gaps && pick(3) == 0);
-}
-
-// Of a generator of its own, so that other parts of a seed's job stay as they are.
-void SimulatedJob::add_reductions() {
-  std::mt19937_64 random(plan_.seed ^ 0x5EED);
-  constexpr coll::Collective kKinds[] = {coll::Collective::kBarrier, coll::Collective::kAllreduce,
-                                         coll::Collective::kReduce, coll::Collective::kAllgather};
-  for (Call& each : program_) {
-    if (random() % 2 == 0) continue;
-    each.collective = kKinds[random() % std::size(kKinds)];
-    const std::size_t most = random() % 8 == 0 ? 120 : 40;  // some are too long for the group
-    each.bytes = 0;
-    if (each.collective == coll::Collective::kBarrier) continue;
-    const std::size_t drawn = random();
-    each.bytes = plan_.has_safeguard ? kFewBlocks[drawn % std::size(kFewBlocks)] : 1 + drawn % most;
+  if (now.is_broadcast()) {
+    rank.memory.assign(now.bytes, std::byte{0xEE});
+    if (now.root == rank.rank) fill(rank);
+    rank.caller.begin(rank.memory, now.root, now.blocking, plan_.has_gaps && pick(3) == 0);
+  } else {
+    begin_reduction(rank, now);
   }
+  // A rank that has failed fails the next agreement.
+  const bool has_failed = rank.how.find('e') != std::string::npos;
+  if (has_failed && rank.caller.is_agreement_due()) refusal_.end_from(rank.at);
 }
 
 void SimulatedJob::begin_reduction(Rank& rank, const Call& call) {
@@ -405,6 +277,7 @@ void SimulatedJob::end(Rank& rank, Code rc) {
               : is_reduced                    ? 'n'
                                               : 'm';
   check_end_of_call(rank, rc);
+  if (rank.caller.is_refused(rc)) refusal_.end_from(rank.at + 1);
   // The program uses its memory for something else.
   std::fill(rank.memory.begin(), rank.memory.end(), std::byte{0xDD});
   rank.is_saved = false;

@@ -3,10 +3,10 @@
 //
 //   data       a rank with success has every byte, of each broadcast in its order, and each result
 //   begun      a reduction ends without an error only once all ranks have begun it
-//   error      an error has a cause: the fabric lost that unit, or a process died. If MPI refused a rank
-//              a receive, that reduction fails there, and each later one on all ranks
+//   error      an error has a cause: the fabric lost that unit, or a process died, or MPI refused a rank a
+//              message (refusal.h)
 //   path       all ranks take the same path in each call. A reduction ends in an error on all or none,
-//              but the one in which MPI refused a receive of its blocks, and the one before a refusal
+//              but the one in which MPI refused a message, and the one before
 //   bits       the saved function reduces nothing, because it may do so in another order. A
 //              death excuses nothing here, nor in the rules above but "error" and "path"
 //   liveness   every call ends
@@ -18,6 +18,7 @@
 //   allocation a call allocates nothing once its like has been served
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <random>
@@ -30,6 +31,8 @@
 #include "collectives/fakes/fake_fabric.h"
 #include "collectives/fakes/fake_mpi.h"
 #include "collectives/sim/job_plan.h"
+#include "collectives/sim/job_program.h"
+#include "collectives/sim/refusal.h"
 
 namespace cepheus::coll::sim {
 
@@ -43,8 +46,8 @@ struct JobOutcome {
   std::uint64_t comparisons = 0, changes = 0;  // of the safeguard; of the way that it has chosen
   std::uint64_t returns = 0;                   // jobs in which multicast served again
   std::uint64_t aborts = 0;                    // jobs that a rank ended
-  std::uint64_t refused = 0;                   // jobs in which MPI refused a rank its agreement
-  std::uint64_t failed_confirmations = 0;      // ... a message of the reduction behind it
+  std::array<std::uint64_t, kRefusals>
+      refused{};  // jobs in which MPI refused a rank a message, by kind
 
   JobOutcome& operator+=(const JobOutcome& other);
 };
@@ -57,15 +60,6 @@ class SimulatedJob {
   JobOutcome run();
 
  private:
-  struct Call {
-    int root;
-    std::size_t bytes;  // of a reduction: of a rank's contribution
-    bool blocking;
-    coll::Collective collective = coll::Collective::kBcast;
-
-    bool is_broadcast() const { return collective == coll::Collective::kBcast; }
-    ReductionShape shape() const { return {collective, bytes, root}; }
-  };
   struct Rank {
     Rank(int r, fake::Mpi& mpi, int ranks_per_host)
         : rank(r), caller(mpi.communicator(r), ranks_per_host) {}
@@ -92,7 +86,6 @@ class SimulatedJob {
   bool is_due(std::uint64_t event);
   bool inject();
   void inject_again();
-  void change_lanes();
   std::vector<std::uint32_t> ends_between_lanes() const;
   void end_rnr_retries();
   void fire_watchdogs();
@@ -101,10 +94,9 @@ class SimulatedJob {
   // A rank's program.
   bool step_or_abort(Rank& rank);
   bool step(Rank& rank);
-  void refuse_receives(const Rank& rank);
+  bool may_confirm(std::size_t call) const;
   void begin(Rank& rank);
   void fill(Rank& rank) const;
-  void add_reductions();
   void begin_reduction(Rank& rank, const Call& call);
   bool may_leave_saved(const Rank& rank) const;
   bool serve_saved(Rank& rank);
@@ -116,9 +108,6 @@ class SimulatedJob {
   std::optional<std::size_t> first_wrong_byte(const Rank& rank) const;
   void check_end_of_call(Rank& rank, Code rc);
   void check_end_of_reduction(const Rank& rank, Code rc);
-  std::string why_wrong_behind_refusal(const Rank& rank, Code rc) const;
-  std::size_t before_refusal() const;
-  bool may_end_both_ways(std::size_t call) const;
   void check_end_of_job();
   void check_paths();
   void check_aborts();
@@ -141,10 +130,7 @@ class SimulatedJob {
   std::size_t idle_ = 0;                // events without effect
   std::vector<std::uint32_t> stalled_;  // ends with sends that waited when watchdogs fired last
   int slow_rank_ = -1;
-  int refused_rank_ = -1;
-  std::size_t refused_from_ = 0;  // call
-  Tag refused_ = Tag::kTimes;
-  std::optional<std::size_t> refused_at_;  // call of the first receive that MPI has refused
+  Refusal refusal_;
   std::pair<int, int> slow_link_;
   std::size_t set_ups_ = 0;      // groups that were registered, or refused
   bool is_new_group_ = false;    // since the last event

@@ -1,0 +1,28 @@
+// The calls of a simulated job's program, the same on all ranks.
+#pragma once
+
+#include <cstddef>
+#include <random>
+#include <vector>
+
+#include "collectives/reduction.h"
+#include "collectives/sim/job_plan.h"
+
+namespace cepheus::coll::sim {
+
+struct Call {
+  int root;
+  std::size_t bytes;  // of a reduction: of a rank's contribution
+  bool blocking;
+  coll::Collective collective = coll::Collective::kBcast;
+
+  bool is_broadcast() const { return collective == coll::Collective::kBcast; }
+  ReductionShape shape() const { return {collective, bytes, root}; }
+};
+
+// `random`: the job's.
+std::vector<Call> make_program(const JobPlan& plan, std::mt19937_64& random);
+// One lane serves all broadcasts before call `at`, and the other one those behind it.
+void change_lanes(const JobPlan& plan, std::size_t at, std::vector<Call>& program);
+
+}  // namespace cepheus::coll::sim
