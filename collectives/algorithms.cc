@@ -3,7 +3,8 @@
 // reuses the same objects for each call.
 //
 // If multicast does not serve, a blocking broadcast takes the saved function, and a non-blocking
-// one goes down a tree. Reductions go by messages, except those that may be saved (collective.h).
+// one goes down a tree. Reductions go by messages, except those that may be saved (collective.h), and
+// blocking ones where the ranks' places rule the network out.
 #include "collectives/algorithms.h"
 
 #include <utility>
@@ -59,7 +60,12 @@ void Algorithms::place(const Placement& placement, std::function<void()> called)
 Algorithm& Algorithms::begin(const ReductionShape& shape, ReductionData& data, bool blocking,
                              const Choice& choice, std::string_view why) {
   const bool is_other = choice.way == Way::kOther;
-  if (is_other && !choice.confirms && may_be_saved(shape.collective, blocking)) {
+  // Without a reducer the saved function serves the calls before and after this one, which may be alone
+  // because the ranks have looked for a device in it.
+  const bool is_saved = reducer_ == nullptr ? blocking
+                                            : is_other && !choice.confirms &&
+                                                  may_be_saved(shape.collective, blocking);
+  if (is_saved) {
     saved_.begin(why);
     return saved_;
   }

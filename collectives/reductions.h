@@ -4,7 +4,7 @@
 // The collective and the number of bytes decide alone whether a call is ours. So all ranks decide
 // alike, whatever the operation, the type or the memory is. If the network can't serve a call that is
 // ours, our own messages between ranks do. It is given back only if it may be saved (collective.h)
-// and all ranks have agreed on that.
+// and all ranks have agreed on that, or, if it is blocking, where the ranks' places rule the network out.
 #pragma once
 
 #include <string>

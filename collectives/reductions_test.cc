@@ -304,6 +304,31 @@ TEST_F(Entrance, ModeRequireEndsNoJobForAReduction) {
   }
 }
 
+// The ranks look for a device again in some of these calls. The results of all have the host's bits.
+TEST_F(Entrance, BlockingCallsAreTheHostsIfNoRankIsServed) {
+  constexpr int kCalls = 70;
+  std::vector<int> saved(kRanks);
+  run_ranks([&](int rank) {
+    for (int call = 0; call < kCalls; ++call) {
+      parameters().reduction_limit = 300 + rank;  // ranks with other settings have no groups
+      std::vector<std::byte> memory(kSum.block);
+      fake::Mixing mixing(kSum.block);
+      const auto data = [&] {
+        return ReductionData{
+            {memory.data(), memory.size()}, {memory.data(), memory.size()}, &mixing};
+      };
+      const auto count = [&] {
+        ++saved[static_cast<std::size_t>(rank)];
+        return Code::kDone;
+      };
+      EXPECT_EQ(reduction(
+                    state(rank), kSum, [] { return ""; }, data, count),
+                Code::kDone);
+    }
+  });
+  EXPECT_EQ(saved, std::vector<int>(kRanks, kCalls));
+}
+
 TEST_F(Entrance, ABlockingCallThatIsNotOursIsTheHosts) {
   const auto before = reduced(Collective::kReduce, Counters::ReductionWay::kSaved);
   int saved = 0;
