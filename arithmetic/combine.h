@@ -1,5 +1,6 @@
 // Combines the values of two packets by an operation of MPI (operation.h), with the same bits on every
-// machine. The switch uses it; hosts use its pairs (pairs.h) with the MPI library's operations.
+// machine. Switches and hosts use it; hosts also use its pairs (pairs.h) with the MPI library's
+// operations.
 //
 //   integers    two's complement: sums and products wrap
 //   floating    IEEE 754, rounded to the nearest; a NaN result is one quiet NaN (loops.h)

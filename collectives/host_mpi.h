@@ -26,7 +26,8 @@ class Packing {
   ~Packing() = default;
 };
 
-// The operation of an MPI_Allreduce or MPI_Reduce, with the call's type and number of elements.
+// The operation of an MPI_Allreduce or MPI_Reduce, with the call's type and number of elements, if the
+// library arithmetic/ does not have it (operators.h).
 class Operator {
  public:
   // right = left op right, as of MPI_Reduce_local(left, right). Each is one rank's block, or a result

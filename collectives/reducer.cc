@@ -231,8 +231,7 @@ Code Reducer::write_gathered() {
   return data_->result.error();
 }
 
-// In the order of ranks. An operand is a result of its own block and those before it, up to the next
-// operand.
+// In the order of ranks.
 Code Reducer::reduce_blocks() {
   const std::size_t ranks = seats_.ranks(), step_bytes = aligned(bytes_);
   scratch_.resize(ranks * step_bytes);
@@ -243,14 +242,33 @@ Code Reducer::reduce_blocks() {
     operands_[rank] = scratch_.data() + rank * step_bytes;
     std::memcpy(operands_[rank], block(place), bytes_);
   }
-  Code rc = Code::kDone;
-  arithmetic::combine_in_pairs(ranks, [&](std::size_t left, std::size_t right) {
-    if (rc == Code::kDone) rc = data_->op->apply(operands_[left], operands_[right]);
-    operands_[left] = operands_[right];
-  });
-  if (rc != Code::kDone) return rc;
+  if (data_->combiner)
+    combine(*data_->combiner);
+  else if (const Code rc = apply(*data_->op); rc != Code::kDone)
+    return rc;
   data_->result.unpack(0, operands_[0], bytes_);
   return data_->result.error();
+}
+
+// No code of the program's runs meanwhile: the floating-point environment is the library's.
+void Reducer::combine(const arithmetic::Combiner& combiner) {
+  const auto values = [this](std::size_t i) {
+    return reinterpret_cast<std::uint8_t*>(operands_[i]);
+  };
+  const arithmetic::Batch batch(combiner);
+  arithmetic::combine_in_pairs(operands_.size(), [&](std::size_t left, std::size_t right) {
+    batch.combine(values(left), values(right), bytes_);
+  });
+}
+
+// The result of two operands lies in the right one's memory.
+Code Reducer::apply(Operator& op) {
+  Code rc = Code::kDone;
+  arithmetic::combine_in_pairs(operands_.size(), [&](std::size_t left, std::size_t right) {
+    if (rc == Code::kDone) rc = op.apply(operands_[left], operands_[right]);
+    operands_[left] = operands_[right];
+  });
+  return rc;
 }
 
 Code Reducer::reduce() {

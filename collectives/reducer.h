@@ -98,6 +98,8 @@ class Reducer final : public Algorithm {
   Code reduce();
   Code write_gathered();
   Code reduce_blocks();
+  void combine(const arithmetic::Combiner& combiner);
+  Code apply(Operator& op);
 
   const Seats seats_;
   ReductionSession* const session_;

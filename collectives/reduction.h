@@ -3,12 +3,15 @@
 //
 // All ranks get all contributions ("blocks", in MPI's packed form), and each reduces them itself, in
 // pairs by rank. So any operation and type is served, and the result has the same bits on all ranks
-// and on every path.
+// and on every path. The library arithmetic/ has MPI's operations on integers, floats and doubles
+// (operators.h), and the host's Operator has all others.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
+#include "arithmetic/combine.h"
 #include "collectives/core/collective.h"
 #include "collectives/core/parameters.h"
 #include "collectives/turn.h"
@@ -55,6 +58,8 @@ struct ReductionData {
   // Else none.
   Payload result{nullptr, 0};
   Operator* op = nullptr;  // of MPI_Allreduce and MPI_Reduce; it outlives the call
+  // ... in its place, if the library has the operation on this type: `block` is whole values then.
+  std::optional<arithmetic::Combiner> combiner{};
 };
 
 struct Reduction : Turn {

@@ -31,6 +31,8 @@ struct ReductionCall {
   // Of a call that can't be done. It takes part all the same, so that all ranks keep one order of
   // calls.
   Code error = Code::kDone;
+  // If the library has `op` on this type. Then the host's operation is not applied.
+  std::optional<arithmetic::Combiner> combiner{};
 
   bool has_operator() const {
     return shape.collective == Collective::kAllreduce || shape.collective == Collective::kReduce;
@@ -97,7 +99,8 @@ class ReductionMemory {
     if (call.shape.collective == Collective::kBarrier) return;
     contribution_.emplace(call.contribution);
     if (call.has_result) result_.emplace(call.result);
-    if (call.has_operator()) operation_.emplace(call.op, call.contribution);
+    combiner_ = call.combiner;
+    if (call.has_operator() && !combiner_) operation_.emplace(call.op, call.contribution);
   }
 
   // It refers to this object.
@@ -106,6 +109,7 @@ class ReductionMemory {
     if (contribution_) data.contribution = contribution_->payload();
     if (result_) data.result = result_->payload();
     if (operation_) data.op = &*operation_;
+    data.combiner = combiner_;
     return data;
   }
   // Runs `hold` with each part, so that the program may free its types and its operation.
@@ -119,6 +123,7 @@ class ReductionMemory {
  private:
   std::optional<Buffer> contribution_, result_;
   std::optional<Operation> operation_;
+  std::optional<arithmetic::Combiner> combiner_;
 };
 
 }  // namespace cepheus::coll

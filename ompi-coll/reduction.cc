@@ -7,6 +7,7 @@
 #include <array>
 
 #include "ompi-coll/codes.h"
+#include "ompi-coll/operators.h"
 
 namespace cepheus::ompi {
 
@@ -48,7 +49,8 @@ ReductionCall allreduce_call(const void* send, void* receive, int count, ompi_da
           result,
           true,
           {op, comm},
-          Code::kDone};
+          Code::kDone,
+          operators().find(op, type, bytes_of(1, type))};
 }
 
 ReductionCall reduce_call(const void* send, void* receive, int count, ompi_datatype_t* type,

@@ -27,7 +27,7 @@ ReductionCall allgather_call(const void* send, int send_count, ompi_datatype_t* 
 
 // Open MPI calls MPI_Iallreduce itself while it duplicates a communicator by MPI_Comm_idup, from its
 // progress, at a time of each rank's own. Multicast needs one order on all ranks. These calls are of
-// one int, for the maximum or the minimum.
+// one int, for the maximum or the minimum. Open MPI's function has the library's bits for them.
 bool may_be_open_mpis_own(const ReductionCall& call);
 
 class Operation final : public coll::Operator {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "collectives/operators.h"
+
 namespace cepheus::pmpi {
 
 using Comm = struct OpenMpiComm*;
@@ -45,6 +47,67 @@ inline bool is_mpis_operation(Op op) {
   return std::find(operations.begin(), operations.end(), op) != operations.end();
 }
 
+// Operations and basic types that the library arithmetic/ has. Those of a program's common calls are
+// first.
+using Operators = coll::Operators<Op, Datatype>;
+template <typename Meaning>
+struct Named {
+  const char* symbol;
+  Meaning meaning;
+};
+inline constexpr auto kReductions = std::to_array<Named<arithmetic::Operation>>({
+    {"ompi_mpi_op_sum", arithmetic::Operation::kSum},
+    {"ompi_mpi_op_max", arithmetic::Operation::kMax},
+    {"ompi_mpi_op_min", arithmetic::Operation::kMin},
+    {"ompi_mpi_op_prod", arithmetic::Operation::kProduct},
+    {"ompi_mpi_op_land", arithmetic::Operation::kAnd},
+    {"ompi_mpi_op_lor", arithmetic::Operation::kOr},
+    {"ompi_mpi_op_lxor", arithmetic::Operation::kXor},
+    {"ompi_mpi_op_band", arithmetic::Operation::kBitAnd},
+    {"ompi_mpi_op_bor", arithmetic::Operation::kBitOr},
+    {"ompi_mpi_op_bxor", arithmetic::Operation::kBitXor},
+});
+inline constexpr auto kBasicTypes = std::to_array<Named<coll::TypeGroup>>({
+    {"ompi_mpi_int", coll::TypeGroup::kSigned},
+    {"ompi_mpi_double", coll::TypeGroup::kFloating},
+    {"ompi_mpi_long", coll::TypeGroup::kSigned},
+    {"ompi_mpi_float", coll::TypeGroup::kFloating},
+    {"ompi_mpi_unsigned", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_unsigned_long", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_long_long_int", coll::TypeGroup::kSigned},
+    {"ompi_mpi_unsigned_long_long", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_short", coll::TypeGroup::kSigned},
+    {"ompi_mpi_unsigned_short", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_signed_char", coll::TypeGroup::kSigned},
+    {"ompi_mpi_unsigned_char", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_int8_t", coll::TypeGroup::kSigned},
+    {"ompi_mpi_int16_t", coll::TypeGroup::kSigned},
+    {"ompi_mpi_int32_t", coll::TypeGroup::kSigned},
+    {"ompi_mpi_int64_t", coll::TypeGroup::kSigned},
+    {"ompi_mpi_uint8_t", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_uint16_t", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_uint32_t", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_uint64_t", coll::TypeGroup::kUnsigned},
+    {"ompi_mpi_integer", coll::TypeGroup::kNumber},
+    {"ompi_mpi_integer1", coll::TypeGroup::kNumber},
+    {"ompi_mpi_integer2", coll::TypeGroup::kNumber},
+    {"ompi_mpi_integer4", coll::TypeGroup::kNumber},
+    {"ompi_mpi_integer8", coll::TypeGroup::kNumber},
+    {"ompi_mpi_real", coll::TypeGroup::kFloating},
+    {"ompi_mpi_real4", coll::TypeGroup::kFloating},
+    {"ompi_mpi_real8", coll::TypeGroup::kFloating},
+    {"ompi_mpi_dblprec", coll::TypeGroup::kFloating},
+    {"ompi_mpi_aint", coll::TypeGroup::kNumber},
+    {"ompi_mpi_offset", coll::TypeGroup::kNumber},
+    {"ompi_mpi_count", coll::TypeGroup::kNumber},
+    {"ompi_mpi_c_bool", coll::TypeGroup::kBool},
+    {"ompi_mpi_cxx_bool", coll::TypeGroup::kBool},
+    {"ompi_mpi_byte", coll::TypeGroup::kByte},
+});
+inline std::array<Operators::Operation, kReductions.size()> reductions{};
+inline std::array<Operators::BasicType, kBasicTypes.size()> basic_types{};
+inline constexpr Operators kOperators(reductions, basic_types);
+
 // `find`: the address of a symbol, or null. False: one is missing.
 template <typename Find>
 bool find_handles(Find find) {
@@ -53,6 +116,14 @@ bool find_handles(Find find) {
     return handle != nullptr;
   };
   for (std::size_t i = 0; i < operations.size(); ++i) (void)set(operations[i], kOperations[i]);
+  for (std::size_t i = 0; i < reductions.size(); ++i) {
+    reductions[i].operation = kReductions[i].meaning;
+    (void)set(reductions[i].op, kReductions[i].symbol);
+  }
+  for (std::size_t i = 0; i < basic_types.size(); ++i) {
+    basic_types[i].group = kBasicTypes[i].meaning;
+    (void)set(basic_types[i].type, kBasicTypes[i].symbol);
+  }
   return set(kCommNull, "ompi_mpi_comm_null") && set(kCommWorld, "ompi_mpi_comm_world") &&
          set(kCommSelf, "ompi_mpi_comm_self") && set(kDatatypeNull, "ompi_mpi_datatype_null") &&
          set(kByte, "ompi_mpi_byte") && set(kInt, "ompi_mpi_int") &&

@@ -88,9 +88,14 @@ std::optional<ReductionCall> reduce_of(const ReductionArguments& of,
       (in_place && !has_result) || (has_result && !has_memory(of.receive, of.receive_type)) ||
       (!in_place && !has_memory(of.send, of.receive_type)) || !are_operands(of, has_result))
     return std::nullopt;
-  return ReductionCall{shape,
-                       elements(in_place ? of.receive : of.send, of.receive_count, of.receive_type),
-                       elements(of.receive, of.receive_count, of.receive_type), has_result, of.op};
+  return ReductionCall{
+      shape,
+      elements(in_place ? of.receive : of.send, of.receive_count, of.receive_type),
+      elements(of.receive, of.receive_count, of.receive_type),
+      has_result,
+      of.op,
+      Code::kDone,
+      kOperators.find(of.op, of.receive_type, bytes / static_cast<std::size_t>(of.receive_count))};
 }
 
 // The sizes of a rank's contribution and of a block differ, and MPI finds no other error of the former.

@@ -179,6 +179,23 @@ TEST_F(Arguments, NameAnOperationOfTheProgram) {
   EXPECT_TRUE(call_of(it, communicator)->shape.is_by_program);
 }
 
+TEST_F(Arguments, NameTheLibrarysOperation) {
+  const auto is_librarys = [&](Op op, Datatype type) {
+    ReductionArguments it = allreduce();
+    it.op = op;
+    it.receive_type = it.send_type = type;
+    const auto call = call_of(it, communicator);
+    return call && call->combiner && call->combiner->size() == 4;
+  };
+  constexpr Op kMaxLoc = 0x5800000c, kOfProgram = static_cast<Op>(0x98000000);
+  constexpr Datatype kFloat = 0x4c00040a, kOfAProgram = static_cast<Datatype>(0x8c000010);
+  EXPECT_TRUE(is_librarys(kMin, kInt));
+  EXPECT_TRUE(is_librarys(kMin, kFloat));
+  EXPECT_FALSE(is_librarys(kMaxLoc, kInt));
+  EXPECT_FALSE(is_librarys(kOfProgram, kInt));
+  EXPECT_FALSE(is_librarys(kMin, kOfAProgram));
+}
+
 // Open MPI allows it for one element.
 TEST_F(Arguments, OfOneAddressAreLegalIfMpiTakesThem) {
   ReductionArguments it = allreduce();

@@ -19,7 +19,8 @@ inline const char* name(Collective collective) {
 
 // The saved function, MPI's own, may serve any single call of this kind:
 //
-//   - it gives the same bits, because it moves data alone. It may reduce in another order than we do
+//   - it gives the same bits, because it moves data alone. It may reduce in another order than we do, and
+//     by functions with other bits (arithmetic/README.md)
 //   - it is blocking: all ranks are in one order then. A non-blocking call has its turn at any time,
 //     and MPI wants its collectives to begin in one order on all ranks
 inline bool may_be_saved(Collective collective, bool blocking) {

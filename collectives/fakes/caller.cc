@@ -57,20 +57,37 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes contribution(const ReductionShape& shape, int rank, std::size_t seed) {
+// Sums of floats depend on their order, because each is rounded.
+Bytes contribution(const ReductionShape& shape, int rank, std::size_t seed,
+                   const Library& library = {}) {
   Bytes bytes(shape.block);
+  for (std::size_t i = 0; library && i < bytes.size() / sizeof(float); ++i) {
+    const float value =
+        0.1F * static_cast<float>(seed * 131 + static_cast<std::size_t>(rank) * 37 + i * 7 + 1);
+    std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+  }
+  if (library) return bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = static_cast<std::byte>(seed * 131 + static_cast<std::size_t>(rank) * 37 + i * 7 + 1);
   return bytes;
 }
 
+// right = left op right.
+void apply(const Library& library, Bytes& left, Bytes& right) {
+  const auto values = [](Bytes& bytes) { return reinterpret_cast<std::uint8_t*>(bytes.data()); };
+  if (library)
+    arithmetic::Batch(*library).combine(values(right), values(left), right.size());
+  else
+    (void)Mixing(left.size()).apply(left.data(), right.data());
+}
+
 // In pairs by rank.
-Bytes reduced(std::vector<Bytes> blocks) {
+Bytes reduced(std::vector<Bytes> blocks, const Library& library) {
   while (blocks.size() > 1) {
     std::vector<Bytes> next;
     for (std::size_t i = 0; i < blocks.size(); i += 2) {
       const std::size_t last = std::min(i + 1, blocks.size() - 1);
-      if (last > i) (void)Mixing(blocks[i].size()).apply(blocks[i].data(), blocks[last].data());
+      if (last > i) apply(library, blocks[i], blocks[last]);
       next.push_back(std::move(blocks[last]));
     }
     blocks = std::move(next);
@@ -80,20 +97,23 @@ Bytes reduced(std::vector<Bytes> blocks) {
 
 }  // namespace
 
-Bytes memory_before(const ReductionShape& shape, int ranks, int rank, std::size_t seed) {
-  const Bytes own = contribution(shape, rank, seed);
+Bytes memory_before(const ReductionShape& shape, int ranks, int rank, std::size_t seed,
+                    const Library& library) {
+  const Bytes own = contribution(shape, rank, seed, library);
   if (shape.collective != Collective::kAllgather) return own;
   Bytes all(shape.block * static_cast<std::size_t>(ranks), std::byte{0xEE});
   std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(shape.block) * rank);
   return all;
 }
 
-Bytes memory_after(const ReductionShape& shape, int ranks, int rank, std::size_t seed) {
+Bytes memory_after(const ReductionShape& shape, int ranks, int rank, std::size_t seed,
+                   const Library& library) {
   if (shape.collective == Collective::kReduce && shape.root != rank)
-    return contribution(shape, rank, seed);
+    return contribution(shape, rank, seed, library);
   std::vector<Bytes> blocks;
-  for (int each = 0; each < ranks; ++each) blocks.push_back(contribution(shape, each, seed));
-  if (shape.collective != Collective::kAllgather) return reduced(std::move(blocks));
+  for (int each = 0; each < ranks; ++each)
+    blocks.push_back(contribution(shape, each, seed, library));
+  if (shape.collective != Collective::kAllgather) return reduced(std::move(blocks), library);
   Bytes all;
   for (const Bytes& each : blocks) all.insert(all.end(), each.begin(), each.end());
   return all;
@@ -123,7 +143,7 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool
 }
 
 void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, bool blocking,
-                   Code data) {
+                   Code data, const Library& library) {
   const Counting counted(true);
   reduction_ = shape;
   blocking_ = blocking;
@@ -134,7 +154,8 @@ void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, 
                           (shape.collective == Collective::kReduce && shape.root == team_.self());
   data_ = {{memory.data() + own, shape.block},
            {memory.data(), has_result ? memory.size() : 0},
-           &*mixing_};
+           library ? nullptr : &*mixing_,
+           library};
   if (data != Code::kDone) data_.contribution.lose_data(data);
   algorithm_ = nullptr;
 }

@@ -42,12 +42,14 @@ class Mixing final : public Operator {
  private:
   const std::size_t bytes_;
 };
+// The library's operation on floats, in the place of that one if there is one.
+using Library = std::optional<arithmetic::Combiner>;
 // A rank's memory for a reduction in place, with its contribution, which depends on `seed` and rank...
 std::vector<std::byte> memory_before(const ReductionShape& shape, int ranks, int rank,
-                                     std::size_t seed);
+                                     std::size_t seed, const Library& library = {});
 // ... and with the right result. At another rank than a Reduce's root it stays as it was.
 std::vector<std::byte> memory_after(const ReductionShape& shape, int ranks, int rank,
-                                    std::size_t seed);
+                                    std::size_t seed, const Library& library = {});
 
 class Caller {
  public:
@@ -61,7 +63,7 @@ class Caller {
   // Of an Allgather it is that of all ranks, with the contribution at this rank's place.
   // `data`: unless Code::kDone, the contribution can't be read.
   void begin(const ReductionShape& shape, std::vector<std::byte>& memory, bool blocking,
-             Code data = Code::kDone);
+             Code data = Code::kDone, const Library& library = {});
   // Advances the call. Code::kPending: call again.
   Code progress();
   // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has

@@ -43,8 +43,8 @@ void Job::begin_all(int root, std::size_t bytes, bool blocking) {
 void Job::reduce(int rank, const ReductionShape& shape, Code data, bool blocking) {
   Rank& self = at(rank);
   self.shape = shape;
-  self.memory = memory_before(shape, size(), rank, self.calls);
-  self.caller->begin(shape, self.memory, blocking, data);
+  self.memory = memory_before(shape, size(), rank, self.calls, library);
+  self.caller->begin(shape, self.memory, blocking, data, library);
   self.result = Code::kPending;
 }
 
@@ -56,13 +56,14 @@ void Job::serve_saved(int rank) {
   Rank& self = at(rank);
   now() += std::chrono::milliseconds(1);
   if (self.shape.collective == Collective::kBcast) return fill(self);
-  self.memory = memory_after(self.shape, size(), rank, self.calls);
+  self.memory = memory_after(self.shape, size(), rank, self.calls, library);
 }
 
 bool Job::all_have_results() const {
   for (int rank = 0; rank < size(); ++rank) {
     const Rank& self = at(rank);
-    if (self.memory != memory_after(self.shape, size(), rank, self.calls - 1)) return false;
+    if (self.memory != memory_after(self.shape, size(), rank, self.calls - 1, library))
+      return false;
   }
   return true;
 }

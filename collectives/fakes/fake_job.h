@@ -63,6 +63,7 @@ class Job {
   Mpi mpi;
   Fabric fabric;
   int unheard = -1;  // no message reaches this rank but by the fabric
+  Library library;   // reductions from now on have this operation
 
  private:
   struct Rank {

@@ -20,7 +20,6 @@ from types_test import RandomTypes  # noqa: F401
 
 types_test.CASES = 100  # of their own: with coll/cepheus there are 400
 reductions_test.CASES = 40
-reductions_test.PAIRWISE = -1
 
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}

@@ -20,9 +20,8 @@ SEED = taken("--seed", day())
 FIRST = taken("--first", 0)
 MPI = taken("--mpi", "openmpi")
 # Up to so many bytes of all ranks a result has the bits of a reduction pairwise by rank. Not if ranks share a host: MPI's own functions
-# serve communicators without the rank that has the host's NIC. Not with a preloaded library: they serve non-blocking calls before the
-# first blocking one.
-PAIRWISE = taken("--pairwise", MOST if MPI == "openmpi" else -1)
+# serve communicators without the rank that has the host's NIC.
+PAIRWISE = taken("--pairwise", MOST)
 
 
 class RandomReductions(EndToEnd):

@@ -1,7 +1,9 @@
 // Each ABI's header in pmpi/ agrees with its mpi.h: tests compile this, and nothing runs.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include "pmpi/mpi_abi.h"
 
@@ -56,3 +58,82 @@ static_assert(sizeof(Request) == sizeof(MPI_Request) && sizeof(Group) == sizeof(
 static_assert(sizeof(Info) == sizeof(MPI_Info) && sizeof(Errhandler) == sizeof(MPI_Errhandler));
 static_assert(sizeof(Op) == sizeof(MPI_Op));
 static_assert(sizeof(Count) == sizeof(MPI_Count) && sizeof(std::intptr_t) == sizeof(MPI_Aint));
+
+// Operations and basic types of the library arithmetic/. Open MPI's handles are addresses: here its
+// mpi.h and our table name the same object.
+#ifdef CEPHEUS_OPENMPI
+#define EXPANDED(handle) #handle
+#define HANDLE(handle) EXPANDED(handle)
+template <typename Meaning>
+constexpr bool is_entry(const Named<Meaning>& entry, std::string_view handle, Meaning meaning) {
+  const std::string_view symbol(entry.symbol);
+  const auto at = handle.find(symbol);
+  return at != handle.npos && handle[at - 1] == '(' && handle[at + symbol.size()] == ')' &&
+         entry.meaning == meaning;
+}
+#else
+#define HANDLE(handle) handle
+constexpr bool is_entry(const Operators::Operation& entry, Op op,
+                        cepheus::arithmetic::Operation operation) {
+  return entry.op == op && entry.operation == operation;
+}
+constexpr bool is_entry(const Operators::BasicType& entry, Datatype type,
+                        cepheus::coll::TypeGroup group) {
+  return entry.type == type && entry.group == group;
+}
+#endif
+template <typename Table, typename Handle, typename Meaning>
+constexpr bool has(const Table& table, Handle handle, Meaning meaning) {
+  return std::ranges::count_if(
+             table, [=](const auto& entry) { return is_entry(entry, handle, meaning); }) == 1;
+}
+#define OPERATION(handle, meaning) \
+  static_assert(has(kReductions, HANDLE(handle), cepheus::arithmetic::Operation::meaning))
+#define TYPE(handle, group) \
+  static_assert(has(kBasicTypes, HANDLE(handle), cepheus::coll::TypeGroup::group))
+static_assert(kReductions.size() == 10 && kBasicTypes.size() == 35);
+OPERATION(MPI_SUM, kSum);
+OPERATION(MPI_MAX, kMax);
+OPERATION(MPI_MIN, kMin);
+OPERATION(MPI_PROD, kProduct);
+OPERATION(MPI_LAND, kAnd);
+OPERATION(MPI_LOR, kOr);
+OPERATION(MPI_LXOR, kXor);
+OPERATION(MPI_BAND, kBitAnd);
+OPERATION(MPI_BOR, kBitOr);
+OPERATION(MPI_BXOR, kBitXor);
+TYPE(MPI_INT, kSigned);
+TYPE(MPI_LONG, kSigned);
+TYPE(MPI_LONG_LONG_INT, kSigned);
+TYPE(MPI_SHORT, kSigned);
+TYPE(MPI_SIGNED_CHAR, kSigned);
+TYPE(MPI_INT8_T, kSigned);
+TYPE(MPI_INT16_T, kSigned);
+TYPE(MPI_INT32_T, kSigned);
+TYPE(MPI_INT64_T, kSigned);
+TYPE(MPI_UNSIGNED, kUnsigned);
+TYPE(MPI_UNSIGNED_LONG, kUnsigned);
+TYPE(MPI_UNSIGNED_LONG_LONG, kUnsigned);
+TYPE(MPI_UNSIGNED_SHORT, kUnsigned);
+TYPE(MPI_UNSIGNED_CHAR, kUnsigned);
+TYPE(MPI_UINT8_T, kUnsigned);
+TYPE(MPI_UINT16_T, kUnsigned);
+TYPE(MPI_UINT32_T, kUnsigned);
+TYPE(MPI_UINT64_T, kUnsigned);
+TYPE(MPI_INTEGER, kNumber);
+TYPE(MPI_INTEGER1, kNumber);
+TYPE(MPI_INTEGER2, kNumber);
+TYPE(MPI_INTEGER4, kNumber);
+TYPE(MPI_INTEGER8, kNumber);
+TYPE(MPI_AINT, kNumber);
+TYPE(MPI_OFFSET, kNumber);
+TYPE(MPI_COUNT, kNumber);
+TYPE(MPI_DOUBLE, kFloating);
+TYPE(MPI_FLOAT, kFloating);
+TYPE(MPI_REAL, kFloating);
+TYPE(MPI_REAL4, kFloating);
+TYPE(MPI_REAL8, kFloating);
+TYPE(MPI_DOUBLE_PRECISION, kFloating);
+TYPE(MPI_C_BOOL, kBool);
+TYPE(MPI_CXX_BOOL, kBool);
+TYPE(MPI_BYTE, kByte);

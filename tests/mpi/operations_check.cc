@@ -3,7 +3,7 @@
 //
 //   operations_check [--seed S]
 //
-// Each operation and type gets all pairs of special values, and random ones, alone and many at once:
+// Each operation and type, by each of MPI's names for it, gets all pairs of special values, and random ones, alone and many at once:
 // MPI libraries have other functions for long vectors. A difference that is_known() does not list is
 // an error. arithmetic/README.md has the same list. Exit 0 and a line "ok: ..."; else 1 and the first
 // unknown difference of each operation and type.
@@ -71,12 +71,13 @@ Kind kind_of(Operation operation, T a, T b, T expected) {
         (operation == Operation::kSum && __builtin_add_overflow(a, b, &result)) ||
         (operation == Operation::kProduct && __builtin_mul_overflow(a, b, &result));
     if (overflows) return Kind::kOverflow;
-    const bool differ_in_sign = std::is_unsigned_v<T> && (a ^ b) >> (8 * sizeof(T) - 1) != 0;
-    return is_order(operation) && differ_in_sign ? Kind::kTopBits : Kind::kPlain;
+    const bool has_one =
+        ((std::bit_cast<Word<T>>(a) ^ std::bit_cast<Word<T>>(b)) >> (8 * sizeof(T) - 1)) != 0;
+    return is_order(operation) && has_one ? Kind::kTopBits : Kind::kPlain;
   }
 }
 
-bool is_known(Operation operation, Type type, Kind kind) {
+bool is_known(Operation operation, Type type, MPI_Datatype mpi_type, Kind kind) {
   if (is_floating(type)) {
     // Not on x86: the NaN of an invalid operation is x86's own.
 #if !defined(__x86_64__) && !defined(__i386__)
@@ -87,11 +88,13 @@ bool is_known(Operation operation, Type type, Kind kind) {
 #ifdef OPEN_MPI
   // Numbers of 8 and 16 bits saturate in its vector functions (ompi#8045).
   if (operation == Operation::kSum && size_of(type) <= 2) return kind == Kind::kOverflow;
-  // It compares MPI_UNSIGNED_LONG as a signed type (ompi#10648).
-  return kind == Kind::kTopBits && type == Type::kUint64;
+  // It compares MPI_UNSIGNED_LONG as a signed type (ompi#10648), and MPI_OFFSET as an unsigned one.
+  return kind == Kind::kTopBits && (mpi_type == MPI_UNSIGNED_LONG || mpi_type == MPI_OFFSET);
 #else
   // It compares all unsigned types as signed ones (mpich#6083).
-  return kind == Kind::kTopBits;
+  (void)mpi_type;
+  const bool is_signed = static_cast<int>(type) % 2 == 1;
+  return kind == Kind::kTopBits && !is_signed;
 #endif
 }
 #ifdef OPEN_MPI
@@ -99,6 +102,25 @@ constexpr const char* kLibrary = "Open MPI";
 #else
 constexpr const char* kLibrary = "MPICH";
 #endif
+
+// Operations that MPI defines on a type.
+enum class Family { kAll, kNoLogical, kBitwise, kLogical };
+bool is_defined(Operation operation, Family family) {
+  const bool is_logical =
+      operation == Operation::kOr || operation == Operation::kAnd || operation == Operation::kXor;
+  const bool is_bitwise = operation == Operation::kBitOr || operation == Operation::kBitAnd ||
+                          operation == Operation::kBitXor;
+  if (family == Family::kAll) return true;
+  if (family == Family::kNoLogical) return !is_logical;
+  return family == Family::kBitwise ? is_bitwise : is_logical;
+}
+
+std::string name_of(MPI_Datatype type) {
+  char name[MPI_MAX_OBJECT_NAME];
+  int length = 0;
+  MPI_Type_get_name(type, name, &length);
+  return name;
+}
 
 template <typename T>
 std::vector<T> special_values() {
@@ -122,7 +144,7 @@ class Check {
   explicit Check(std::uint64_t seed) : random_(seed) {}
 
   template <typename T>
-  void run(Type type, MPI_Datatype mpi_type) {
+  void run(Type type, MPI_Datatype mpi_type, Family family = Family::kAll) {
     std::vector<T> a, b;
     for (const T x : special_values<T>()) {
       for (const T y : special_values<T>()) {
@@ -136,8 +158,11 @@ class Check {
         each->push_back(std::bit_cast<T>(bits));
       }
     }
+    if (family == Family::kLogical)  // C's bool is 0 or 1
+      for (std::vector<T>* each : {&a, &b})
+        for (T& value : *each) value = value != 0 ? T(1) : T(0);
     for (const Named& each : all_operations()) {
-      if (!Combiner::find(each.operation, type)) continue;
+      if (!is_defined(each.operation, family) || !Combiner::find(each.operation, type)) continue;
       compare(each, type, mpi_type, a, b);
       for (std::size_t i = 0; i < a.size(); ++i) {
         compare<T>(each, type, mpi_type, {a[i]}, {b[i]});
@@ -166,9 +191,9 @@ class Check {
       if (std::bit_cast<Word<T>>(ours[i]) == std::bit_cast<Word<T>>(theirs[i])) continue;
       const Kind kind = kind_of(each.operation, a[i], b[i], ours[i]);
       const std::string what = std::string(cepheus::arithmetic::name(each.operation)) + ' ' +
-                               cepheus::arithmetic::name(type) + ": " + ::name(kind);
+                               name_of(mpi_type) + ": " + ::name(kind);
       const bool is_first = differences_[what]++ == 0;
-      if (is_known(each.operation, type, kind)) continue;
+      if (is_known(each.operation, type, mpi_type, kind)) continue;
       if (is_first)
         fprintf(stderr, "operations_check: %s: %s: 0x%llx and 0x%llx give 0x%llx, not 0x%llx\n",
                 kLibrary, what.c_str(), bits(a[i]), bits(b[i]), bits(theirs[i]), bits(ours[i]));
@@ -186,6 +211,33 @@ class Check {
   long compared_ = 0, unknown_ = 0;
 };
 
+void run_all(Check& check) {
+  for (MPI_Datatype each : {MPI_UINT8_T, MPI_UNSIGNED_CHAR})
+    check.run<std::uint8_t>(Type::kUint8, each);
+  for (MPI_Datatype each : {MPI_INT8_T, MPI_SIGNED_CHAR}) check.run<std::int8_t>(Type::kInt8, each);
+  for (MPI_Datatype each : {MPI_UINT16_T, MPI_UNSIGNED_SHORT})
+    check.run<std::uint16_t>(Type::kUint16, each);
+  for (MPI_Datatype each : {MPI_INT16_T, MPI_SHORT}) check.run<std::int16_t>(Type::kInt16, each);
+  for (MPI_Datatype each : {MPI_UINT32_T, MPI_UNSIGNED})
+    check.run<std::uint32_t>(Type::kUint32, each);
+  for (MPI_Datatype each : {MPI_INT32_T, MPI_INT}) check.run<std::int32_t>(Type::kInt32, each);
+  for (MPI_Datatype each : {MPI_UINT64_T, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG})
+    check.run<std::uint64_t>(Type::kUint64, each);
+  for (MPI_Datatype each : {MPI_INT64_T, MPI_LONG, MPI_LONG_LONG})
+    check.run<std::int64_t>(Type::kInt64, each);
+  for (MPI_Datatype each : {MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER8})
+    check.run<std::int64_t>(Type::kInt64, each, Family::kNoLogical);
+  for (MPI_Datatype each : {MPI_INTEGER, MPI_INTEGER4})
+    check.run<std::int32_t>(Type::kInt32, each, Family::kNoLogical);
+  check.run<std::int16_t>(Type::kInt16, MPI_INTEGER2, Family::kNoLogical);
+  check.run<std::int8_t>(Type::kInt8, MPI_INTEGER1, Family::kNoLogical);
+  for (MPI_Datatype each : {MPI_FLOAT, MPI_REAL, MPI_REAL4}) check.run<float>(Type::kFloat, each);
+  for (MPI_Datatype each : {MPI_DOUBLE, MPI_DOUBLE_PRECISION, MPI_REAL8})
+    check.run<double>(Type::kDouble, each);
+  check.run<std::uint8_t>(Type::kUint8, MPI_BYTE, Family::kBitwise);
+  check.run<std::uint8_t>(Type::kUint8, MPI_C_BOOL, Family::kLogical);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -194,16 +246,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; ++i)
     if (strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[i + 1], nullptr, 0);
   Check check(seed);
-  check.run<std::uint8_t>(Type::kUint8, MPI_UINT8_T);
-  check.run<std::int8_t>(Type::kInt8, MPI_INT8_T);
-  check.run<std::uint16_t>(Type::kUint16, MPI_UNSIGNED_SHORT);
-  check.run<std::int16_t>(Type::kInt16, MPI_SHORT);
-  check.run<std::uint32_t>(Type::kUint32, MPI_UNSIGNED);
-  check.run<std::int32_t>(Type::kInt32, MPI_INT);
-  check.run<std::uint64_t>(Type::kUint64, MPI_UNSIGNED_LONG);
-  check.run<std::int64_t>(Type::kInt64, MPI_LONG);
-  check.run<float>(Type::kFloat, MPI_FLOAT);
-  check.run<double>(Type::kDouble, MPI_DOUBLE);
+  run_all(check);
   const int code = check.conclude();
   MPI_Finalize();
   return code;

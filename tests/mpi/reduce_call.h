@@ -1,5 +1,5 @@
-// MPI_Allreduce, MPI_Reduce and their non-blocking forms: each bit of the result is compared with
-// MPI_Reduce_local of all contributions, and all memory beside it must be as before.
+// MPI_Allreduce, MPI_Reduce and their non-blocking forms: each bit of the result is compared with the
+// reference of reduction_operations.h, and all memory beside it must be as before.
 #pragma once
 
 #include <optional>
@@ -108,7 +108,11 @@ class ReduceCall : public Call {
                               "memory of another than the root");
     std::vector<Buffer> blocks;
     for (int rank = 0; rank < place_.size; rank++) blocks.push_back(contribution(rank));
-    reduce_pairwise(blocks, count_, reference_type_, reference_op_);
+    const auto exact_type = numbers_.exact_type();
+    if (exact_ != arithmetic::Operation::kNone && exact_type)
+      reduce_exactly(blocks, count_, *exact_type, exact_);
+    else
+      reduce_by_mpi(blocks, count_, reference_type_, reference_op_);
     allow_padding(blocks[0]);
     return first_difference(receive_->bytes(), blocks[0].bytes(), "the result");
   }
@@ -134,6 +138,7 @@ class ReduceCall : public Call {
              (numbers_.family == kComplex && it->op == MPI_PROD && !any_bits));
     op_ = op_source_ = reference_op_ = it->op;
     op_name_ = it->name;
+    exact_ = it->exact;
   }
 
   void pick_user_defined(Random& random, bool any_bits) {
@@ -222,6 +227,7 @@ class ReduceCall : public Call {
   MPI_Datatype type_ = MPI_DATATYPE_NULL, reference_type_ = MPI_DATATYPE_NULL;
   MPI_Op op_ = MPI_OP_NULL, reference_op_ = MPI_OP_NULL;
   MPI_Op op_source_ = MPI_OP_NULL;  // the predefined one, which is not freed
+  arithmetic::Operation exact_ = arithmetic::Operation::kNone;  // of a predefined one
   std::string name_, op_name_;
   std::optional<Buffer> send_, receive_, before_;
   long applied_before_ = 0, applied_ = 0;

@@ -1,5 +1,6 @@
 // Operations of reductions, predefined and user-defined, values for them, and the result that every
-// rank must get: MPI_Reduce_local of all contributions, pairwise by rank.
+// rank must get, pairwise by rank: that of arithmetic/reference.h for MPI's operations on integers,
+// floats and doubles, and else that of MPI_Reduce_local.
 #pragma once
 
 #include <atomic>
@@ -7,19 +8,22 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "arithmetic/reference.h"
 #include "tests/mpi/random_types.h"
 
 namespace reductions {
 
 using namespace random_types;
+namespace arithmetic = cepheus::arithmetic;
 
 enum Family : unsigned {
   kSigned = 1,
   kUnsigned = 2,
-  kAddress = 4,  // MPI_AINT and its kin: signed, without logical operations
+  kAddress = 4,  // MPI_AINT and its kin, and Fortran's integers: signed, without logical operations
   kFloating = 8,
   kComplex = 16,
   kBits = 32,
@@ -42,6 +46,18 @@ struct Numbers {
     map.upper = extent;
     return map;
   }
+
+  // Empty: MPI's own functions reduce it.
+  std::optional<arithmetic::Type> exact_type() const {
+    using arithmetic::Type;
+    const bool is_signed = family == kSigned || family == kAddress;
+    if (family == kComplex || family == kPair || size > 8) return std::nullopt;
+    if (family == kFloating) return size == 4 ? Type::kFloat : Type::kDouble;
+    if (size == 8) return is_signed ? Type::kInt64 : Type::kUint64;
+    if (size == 4) return is_signed ? Type::kInt32 : Type::kUint32;
+    if (size == 2) return is_signed ? Type::kInt16 : Type::kUint16;
+    return is_signed ? Type::kInt8 : Type::kUint8;
+  }
 };
 
 inline constexpr int kLongDouble = 10;  // bytes of x86's; the rest of 16 is padding
@@ -49,6 +65,7 @@ inline constexpr int kLongDouble = 10;  // bytes of x86's; the rest of 16 is pad
 inline const std::vector<Numbers>& all_numbers() {
   static const std::vector<Numbers> all = {
       {"MPI_INT8_T", MPI_INT8_T, kSigned, 1, 0, 1},
+      {"MPI_SIGNED_CHAR", MPI_SIGNED_CHAR, kSigned, 1, 0, 1},
       {"MPI_SHORT", MPI_SHORT, kSigned, 2, 0, 2},
       {"MPI_INT", MPI_INT, kSigned, 4, 0, 4},
       {"MPI_LONG", MPI_LONG, kSigned, 8, 0, 8},
@@ -57,10 +74,14 @@ inline const std::vector<Numbers>& all_numbers() {
       {"MPI_UINT16_T", MPI_UINT16_T, kUnsigned, 2, 0, 2},
       {"MPI_UNSIGNED", MPI_UNSIGNED, kUnsigned, 4, 0, 4},
       {"MPI_UINT64_T", MPI_UINT64_T, kUnsigned, 8, 0, 8},
+      {"MPI_UNSIGNED_CHAR", MPI_UNSIGNED_CHAR, kUnsigned, 1, 0, 1},
+      {"MPI_UNSIGNED_LONG", MPI_UNSIGNED_LONG, kUnsigned, 8, 0, 8},
+      {"MPI_INTEGER", MPI_INTEGER, kAddress, 4, 0, 4},
       {"MPI_AINT", MPI_AINT, kAddress, 8, 0, 8},
       {"MPI_COUNT", MPI_COUNT, kAddress, 8, 0, 8},
       {"MPI_FLOAT", MPI_FLOAT, kFloating, 4, 0, 4},
       {"MPI_DOUBLE", MPI_DOUBLE, kFloating, 8, 0, 8},
+      {"MPI_REAL", MPI_REAL, kFloating, 4, 0, 4},
       {"MPI_LONG_DOUBLE", MPI_LONG_DOUBLE, kFloating, kLongDouble, 0, 16},
       {"MPI_C_FLOAT_COMPLEX", MPI_C_FLOAT_COMPLEX, kComplex, 8, 0, 8},
       {"MPI_C_DOUBLE_COMPLEX", MPI_C_DOUBLE_COMPLEX, kComplex, 16, 0, 16},
@@ -79,29 +100,33 @@ struct Predefined {
   const char* name;
   MPI_Op op;
   unsigned families;
+  arithmetic::Operation exact = arithmetic::Operation::kNone;
 };
 
 inline const std::vector<Predefined>& all_predefined() {
   constexpr unsigned kIntegers = kSigned | kUnsigned;
   static const std::vector<Predefined> all = {
-      {"MPI_MAX", MPI_MAX, kIntegers | kAddress | kFloating},
-      {"MPI_MIN", MPI_MIN, kIntegers | kAddress | kFloating},
-      {"MPI_SUM", MPI_SUM, kIntegers | kAddress | kFloating | kComplex},
-      {"MPI_PROD", MPI_PROD, kIntegers | kAddress | kFloating | kComplex},
-      {"MPI_LAND", MPI_LAND, kIntegers | kLogical},
-      {"MPI_LOR", MPI_LOR, kIntegers | kLogical},
-      {"MPI_LXOR", MPI_LXOR, kIntegers | kLogical},
-      {"MPI_BAND", MPI_BAND, kIntegers | kAddress | kBits},
-      {"MPI_BOR", MPI_BOR, kIntegers | kAddress | kBits},
-      {"MPI_BXOR", MPI_BXOR, kIntegers | kAddress | kBits},
+      {"MPI_MAX", MPI_MAX, kIntegers | kAddress | kFloating, arithmetic::Operation::kMax},
+      {"MPI_MIN", MPI_MIN, kIntegers | kAddress | kFloating, arithmetic::Operation::kMin},
+      {"MPI_SUM", MPI_SUM, kIntegers | kAddress | kFloating | kComplex,
+       arithmetic::Operation::kSum},
+      {"MPI_PROD", MPI_PROD, kIntegers | kAddress | kFloating | kComplex,
+       arithmetic::Operation::kProduct},
+      {"MPI_LAND", MPI_LAND, kIntegers | kLogical, arithmetic::Operation::kAnd},
+      {"MPI_LOR", MPI_LOR, kIntegers | kLogical, arithmetic::Operation::kOr},
+      {"MPI_LXOR", MPI_LXOR, kIntegers | kLogical, arithmetic::Operation::kXor},
+      {"MPI_BAND", MPI_BAND, kIntegers | kAddress | kBits, arithmetic::Operation::kBitAnd},
+      {"MPI_BOR", MPI_BOR, kIntegers | kAddress | kBits, arithmetic::Operation::kBitOr},
+      {"MPI_BXOR", MPI_BXOR, kIntegers | kAddress | kBits, arithmetic::Operation::kBitXor},
       {"MPI_MAXLOC", MPI_MAXLOC, kPair},
       {"MPI_MINLOC", MPI_MINLOC, kPair},
   };
   return all;
 }
 
-// Values of a type for an operation. `any_bits`: results may depend on the order of reduction. Else
-// none does: sums and products are exact, and no integer overflows.
+// Values of a type for an operation. `any_bits`: results may depend on the order of reduction, and on
+// the MPI library. Else none does: sums and products are exact, no integer overflows, and no order of
+// unsigned integers depends on the highest bit (mpich#6083, ompi#10648).
 class Values {
  public:
   Values(const Numbers& numbers, MPI_Op op, bool any_bits, std::uint64_t key)
@@ -138,6 +163,7 @@ class Values {
     const bool is_signed = numbers_.family == kSigned || numbers_.family == kAddress;
     if (op_ == MPI_LAND || op_ == MPI_LOR || op_ == MPI_LXOR)
       return random_.one_in(2) ? 0 : random_.next();
+    if (any_bits_) return random_.next();
     // No overflow with up to 16 ranks: some of Open MPI's functions saturate, and others wrap.
     if (op_ == MPI_PROD) {
       if (random_.one_in(16)) return 0;
@@ -148,14 +174,25 @@ class Values {
     if (op_ == MPI_SUM && is_signed)
       return static_cast<std::uint64_t>(static_cast<std::int64_t>(random_.next()) >> shift);
     if (op_ == MPI_SUM) return random_.next() >> shift;
-    return random_.next();
+    const bool is_order = op_ == MPI_MAX || op_ == MPI_MIN;
+    return is_order && !is_signed ? random_.next() >> shift : random_.next();
   }
 
   void put_floating(unsigned char* at, int size) {
+    // With NaNs of all kinds. MPI's own functions get values with one NaN.
+    if (any_bits_ && numbers_.exact_type() && random_.one_in(16))
+      return store<std::uint64_t>(at, special_bits(size), size);
     const long double value = any_bits_ ? any() : exact();
     if (size == 4) return store(at, static_cast<float>(value));
     if (size == 8) return store(at, static_cast<double>(value));
     store(at, value, kLongDouble);
+  }
+  std::uint64_t special_bits(int size) {
+    const std::uint64_t sign = std::uint64_t{1} << (8 * size - 1);
+    const std::uint64_t infinity = size == 4 ? 0x7F80'0000 : 0x7FF0'0000'0000'0000;
+    const std::uint64_t magnitudes[] = {
+        0, 1, infinity - 1, infinity, infinity + 77, random_.next()};
+    return (magnitudes[random_.below(6)] & (sign - 1)) | (random_.one_in(2) ? sign : 0);
   }
   long double exact() {
     const long double sign = random_.one_in(2) ? 1 : -1;
@@ -272,17 +309,64 @@ inline MPI_User_function* counting_function_of(int counter) {
 }
 
 // Pairwise by rank, in rounds: 0 with 1, 2 with 3, ...; then 0 with 2, 4 with 6, ...; and so on. The
-// lower rank's is the left operand. The first block becomes the result.
-inline void reduce_pairwise(std::vector<Buffer>& blocks, int count, MPI_Datatype type, MPI_Op op) {
-  computes_reference = true;
+// lower rank's is the left operand, and `combine` leaves the result in the right one. The first block
+// becomes the result.
+template <typename Pair>
+void reduce_pairwise(std::vector<Buffer>& blocks, Pair combine) {
   for (std::size_t step = 1; step < blocks.size(); step *= 2) {
     for (std::size_t i = 0; i + step < blocks.size(); i += 2 * step) {
-      if (count > 0)
-        MPI_Reduce_local(blocks[i].origin(), blocks[i + step].origin(), count, type, op);
+      combine(blocks[i].origin(), blocks[i + step].origin());
       std::swap(blocks[i], blocks[i + step]);
     }
   }
+}
+
+inline void reduce_by_mpi(std::vector<Buffer>& blocks, int count, MPI_Datatype type, MPI_Op op) {
+  computes_reference = true;
+  reduce_pairwise(blocks, [&](unsigned char* left, unsigned char* right) {
+    if (count > 0) MPI_Reduce_local(left, right, count, type, op);
+  });
   computes_reference = false;
+}
+
+template <typename T>
+void reduce_values(std::vector<Buffer>& blocks, int count, arithmetic::Operation operation) {
+  reduce_pairwise(blocks, [&](unsigned char* left, unsigned char* right) {
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count) * sizeof(T); at += sizeof(T)) {
+      T a, b;
+      std::memcpy(&a, left + at, sizeof a);
+      std::memcpy(&b, right + at, sizeof b);
+      const T result = arithmetic::reference(operation, a, b);
+      std::memcpy(right + at, &result, sizeof result);
+    }
+  });
+}
+
+inline void reduce_exactly(std::vector<Buffer>& blocks, int count, arithmetic::Type type,
+                           arithmetic::Operation operation) {
+  using arithmetic::Type;
+  switch (type) {
+    case Type::kUint8:
+      return reduce_values<std::uint8_t>(blocks, count, operation);
+    case Type::kInt8:
+      return reduce_values<std::int8_t>(blocks, count, operation);
+    case Type::kUint16:
+      return reduce_values<std::uint16_t>(blocks, count, operation);
+    case Type::kInt16:
+      return reduce_values<std::int16_t>(blocks, count, operation);
+    case Type::kUint32:
+      return reduce_values<std::uint32_t>(blocks, count, operation);
+    case Type::kInt32:
+      return reduce_values<std::int32_t>(blocks, count, operation);
+    case Type::kUint64:
+      return reduce_values<std::uint64_t>(blocks, count, operation);
+    case Type::kInt64:
+      return reduce_values<std::int64_t>(blocks, count, operation);
+    case Type::kFloat:
+      return reduce_values<float>(blocks, count, operation);
+    case Type::kDouble:
+      return reduce_values<double>(blocks, count, operation);
+  }
 }
 
 }  // namespace reductions

@@ -10,8 +10,9 @@
 // before their calls have completed. --threads: in every fourth case, T threads (2 to 4) each have a
 // case of their own.
 // --pairwise: if the blocks of all ranks have up to BYTES together, a reduction must have the bits of
-// MPI_Reduce_local, pairwise by rank, with any operation. All others, and all without it, have
-// operations and values that give one result in any order.
+// one that is pairwise by rank, with any operation. Those of MPI's operations on integers, floats and
+// doubles are in arithmetic/reference.h, all others are MPI_Reduce_local's. All other reductions, and
+// all without it, have operations and values that give one result in any order and with any MPI library.
 // --until: continues after N cases until FILE exists. Rank 0 prints "started" after the first case,
 // and each rank its process id before it. --show: prints each call on stderr. Exit 0 and a line
 // "ok: ..."; else 1, the case and the first wrong byte.
@@ -28,11 +29,16 @@ namespace {
 
 using namespace reductions;
 
+// A preloaded library leaves non-blocking calls before the first blocking one to MPI. With --pairwise
+// each communicator begins by a barrier.
+bool begins_by_barrier = false;
+
 constexpr int kMostCalls = 8, kRenewal = 100, kMostThreads = kMostCounters / kMostCalls;
 
 Place place_of(const char* name, MPI_Comm comm) {
   Place place = {name, comm, MPI_COMM_NULL, 0, 0};
   if (comm == MPI_COMM_NULL) return place;
+  if (begins_by_barrier) MPI_Barrier(comm);
   MPI_Comm_dup(comm, &place.talk);
   MPI_Comm_rank(comm, &place.rank);
   MPI_Comm_size(comm, &place.size);
@@ -332,6 +338,7 @@ int main(int argc, char** argv) {
   program.until = option(argc, argv, "--until", nullptr);
   program.settings.shows = atoi(option(argc, argv, "--show", "0")) != 0;
   program.settings.pairwise_bytes = atol(option(argc, argv, "--pairwise", "-1"));
+  begins_by_barrier = program.settings.pairwise_bytes > 0;
   if (program.until != nullptr) {
     printf("pid %d %d\n", program.rank, static_cast<int>(getpid()));
     fflush(stdout);
