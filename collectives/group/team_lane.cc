@@ -284,7 +284,8 @@ TeamLane::State TeamLane::progress() {
     }
     case State::kAnnouncing:
       if (!messages_.test(error)) break;
-      if (error != Code::kDone && !team_.is_leader()) {
+      // Small broadcasts may have arrived here: the group stays until its failure shows.
+      if (error != Code::kDone && !team_.is_leader() && is_of_reductions()) {
         fail_alone(error);
         break;
       }

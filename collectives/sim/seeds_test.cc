@@ -36,6 +36,12 @@ TEST(SimulatedJob, ARootThatLosesAChildSendsTheOthersAllUnits) {
   EXPECT_FALSE(outcome.failure.has_value()) << *outcome.failure;
 }
 
+// Its leader dies while it announces the group. Other members have broadcast there.
+TEST(SimulatedJob, AMemberWithoutTheOutcomeKeepsTheMessagesThatHaveArrived) {
+  const auto outcome = run_broadcasts(98003929);
+  EXPECT_FALSE(outcome.failure.has_value()) << *outcome.failure;
+}
+
 class FailoverRule : public testing::TestWithParam<std::string> {};
 
 // Where the search begins: some rules need a rare job.
