@@ -121,6 +121,18 @@ TEST(Registration, EndsAReductionWhoseMembersDiffer) {
                 "10.0.0.2 (qp 0x12) has contributed nothing, as to a barrier, to one unit"));
 }
 
+TEST(Registration, NamesTheOperationsOfMembersThatDiffer) {
+  StartedNetwork net(3);
+  net.run_until_idle();
+  MrpMember one = member(1), other = member(2);
+  one.flags = 0x97, one.token = 8;
+  other.flags = 0xFF, other.token = 4;
+  net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kMismatch, {one, other})});
+  EXPECT_THAT(net.leader.error().text,
+              HasSubstr("10.0.0.2 (qp 0x12) has contributed 8 bytes to a sum of int64, and "
+                        "10.0.0.3 (qp 0x13) has contributed 4 bytes of operation 0xff"));
+}
+
 TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
   StartedNetwork net(3);
   for (const std::uint32_t about : {0u, 9u}) {

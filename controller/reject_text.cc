@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "arithmetic/operation.h"
 #include "wire/reduction.h"
 
 namespace cepheus::mrp {
@@ -24,12 +25,17 @@ std::string list_of(std::span<const MrpMember> members, const char* nobody = "a 
   return text;
 }
 
-// "nothing, as to a barrier", "64 bytes", "64 bytes of operation 0x23".
+// "nothing, as to a barrier", "64 bytes", "8 bytes to a sum of int64", "64 bytes of operation 0xff".
 std::string contribution_text(const MrpMember& member) {
   if (member.flags == 0 && member.token == 0) return "nothing, as to a barrier";
-  const auto operation = wire::ReductionImm::from(std::uint32_t{member.flags} << 24);
+  const auto what = wire::ReductionImm::from_what(member.flags);
   const std::string bytes = std::to_string(member.token) + " bytes";
-  if (operation.operation == static_cast<int>(wire::ReductionOp::kOr)) return bytes;
+  const auto operation = static_cast<arithmetic::Operation>(what.operation);
+  const auto type = static_cast<arithmetic::Type>(what.type);
+  if (operation == arithmetic::Operation::kBitOr && type == arithmetic::Type::kUint8) return bytes;
+  if (what.operation != 0 && what.operation < arithmetic::kOperations &&
+      what.type < arithmetic::kTypes)
+    return bytes + " to a " + name(operation) + " of " + name(type);
   char number[8];
   std::snprintf(number, sizeof number, "0x%x", member.flags);
   return bytes + " of operation " + number;

@@ -1,15 +1,21 @@
 // <mcast/reduce.h>: checks arguments and the group, and starts the operation. A gather is the bitwise
-// OR of contributions that are zeros but for their own blocks, and a barrier one without bytes.
+// OR of contributions that are zeros but for their own blocks. Operations without bytes are barriers.
 #include <mcast/reduce.h>
 
+#include "arithmetic/combine.h"
 #include "libmcast/api.h"
 
 using namespace cepheus::mcast;
+using cepheus::arithmetic::Combiner;
+using cepheus::arithmetic::Operation;
+using cepheus::arithmetic::Type;
 
 namespace {
 
-mcast_status_t start(mcast_group_h group, const ReductionLane::Block& block, void* result,
-                     size_t length, mcast_op_t* op) {
+mcast_status_t start(mcast_group_h group, ReductionUnits::Kind kind,
+                     const ReductionLane::Block& block, void* result, size_t length,
+                     mcast_op_t* op) {
+  if (length == 0) kind = {};
   return with(from(group), [&](Group& g) {
     ReductionLane* const lane = g.reduction();
     if (lane == nullptr) return wrong_lane(g, "a reduction");
@@ -23,7 +29,7 @@ mcast_status_t start(mcast_group_h group, const ReductionLane::Block& block, voi
     if (const auto may = g.check_may_send(length, Group::Sending::kWhole); !may) {
       return set_last_error(may.error());
     }
-    return posted_status(g, lane->start(block, result, length, op));
+    return posted_status(g, lane->start(kind, block, result, length, op));
   });
 }
 
@@ -31,14 +37,26 @@ mcast_status_t start(mcast_group_h group, const ReductionLane::Block& block, voi
 
 mcast_status_t mcast_gather(mcast_group_h group, const void* block, size_t block_length,
                             size_t offset, void* result, size_t length, mcast_op_t* op) {
-  return start(group, {block, block_length, offset}, result, length, op);
+  return start(group, ReductionUnits::kOr, {block, block_length, offset}, result, length, op);
 }
 
 mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, void* result,
-                            size_t length, mcast_op_t* op) {
-  return start(group, {contribution, length, 0}, result, length, op);
+                            size_t count, mcast_reduction_t operation, mcast_type_t type,
+                            mcast_op_t* op) {
+  const auto code = static_cast<unsigned>(operation), type_code = static_cast<unsigned>(type);
+  const bool are_codes = code <= UINT8_MAX && type_code <= UINT8_MAX;
+  const auto combiner = are_codes ? Combiner::find(static_cast<std::uint8_t>(code),
+                                                   static_cast<std::uint8_t>(type_code))
+                                  : std::nullopt;
+  if (!combiner) return invalid("there is no such operation on this type");
+  if (combiner->depends_on_pairs())
+    return invalid("the switches don't add or multiply floating-point numbers: use mcast_gather()");
+  if (count > SIZE_MAX / combiner->size()) return invalid("the result is longer than any memory");
+  const std::size_t length = count * combiner->size();
+  return start(group, {static_cast<Operation>(operation), static_cast<Type>(type)},
+               {contribution, length, 0}, result, length, op);
 }
 
 mcast_status_t mcast_barrier(mcast_group_h group, mcast_op_t* op) {
-  return start(group, {}, nullptr, 0, op);
+  return start(group, {}, {}, nullptr, 0, op);
 }

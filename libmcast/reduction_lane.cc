@@ -59,16 +59,16 @@ Expected<void> ReductionLane::check_length(std::size_t length) const {
                   " packets of the group's path MTU (max_message of mcast_group_query())");
 }
 
-Expected<void> ReductionLane::start(const Block& block, void* result, std::size_t length,
-                                    mcast_op_t* op) {
-  if (!units_->may_send_at_once(length)) {
+Expected<void> ReductionLane::start(const ReductionUnits::Kind& kind, const Block& block,
+                                    void* result, std::size_t length, mcast_op_t* op) {
+  if (!units_->may_send_at_once(kind, length)) {
     return fail(
         MCAST_ERR_AGAIN,
         "its packets don't fit into reduction_window beside those that are under way, or that "
         "the switch has not acknowledged: call mcast_progress()");
   }
   operations_.push_back({op, static_cast<std::byte*>(result), length});
-  units_->start(0, length == 0 ? wire::ReductionOp::kNone : wire::ReductionOp::kOr, length);
+  units_->start(0, kind, length);
   while (const auto part = units_->next_contribution()) {
     units_->on_contributed();
     if (!send(*part, block)) {

@@ -43,7 +43,8 @@ class ReductionLane final : public Lane {
   Expected<void> check_length(std::size_t length) const;
   // Once the group is active. MCAST_ERR_AGAIN: the window is full. Preconditions: the block is
   // inside of `length`, which check_length() has passed.
-  Expected<void> start(const Block& block, void* result, std::size_t length, mcast_op_t* op);
+  Expected<void> start(const ReductionUnits::Kind& kind, const Block& block, void* result,
+                       std::size_t length, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   std::string_view fault() const override { return fault_; }

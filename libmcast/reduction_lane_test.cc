@@ -32,8 +32,10 @@ class ReductionLaneOverFake : public FakeGroup {
     params.reduction_window = kWindow;
     return params;
   }
-  static std::uint32_t imm(std::uint16_t unit, wire::ReductionOp op = wire::ReductionOp::kOr) {
-    return wire::ReductionImm{static_cast<std::uint8_t>(op), 0, kEpoch, unit}.value();
+  static std::uint32_t imm(std::uint16_t unit, ReductionUnits::Kind kind = ReductionUnits::kOr) {
+    return wire::ReductionImm{static_cast<std::uint8_t>(kind.operation),
+                              static_cast<std::uint8_t>(kind.type), kEpoch, unit}
+        .value();
   }
   std::string sent(std::size_t index) {
     const fake::Posted& posted = pair().sends.at(index);
@@ -50,11 +52,40 @@ class ReductionLaneOverFake : public FakeGroup {
 TEST_F(ReductionLaneOverFake, PostsItsReceivesBeforeItContributes) {
   EXPECT_EQ(pair().receives.size(), kWindow);
   EXPECT_EQ(pair().receives.front().length, kMtu);
-  EXPECT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, &op_), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, MCAST_BOR, MCAST_UINT8, &op_),
+            MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("not active yet"));
   become_active();
   EXPECT_EQ(attr().lane, MCAST_LANE_REDUCTION);
   EXPECT_EQ(attr().max_message, 8 * kMtu);
+}
+
+TEST_F(ReductionLaneOverFake, ReducesValues) {
+  become_active();
+  std::int64_t number = 0;
+  ASSERT_EQ(mcast_reduce(group_, "12345678", &number, 1, MCAST_SUM, MCAST_INT64, &op_),
+            MCAST_INPROGRESS);
+  EXPECT_EQ(sent(0), "12345678");
+  const ReductionUnits::Kind sum{arithmetic::Operation::kSum, arithmetic::Type::kInt64};
+  EXPECT_EQ(pair().sends.front().imm, imm(0, sum));
+  FakeGroup::deliver(std::string(8, '\1'), imm(0, sum));
+  EXPECT_EQ(op_.status, MCAST_OK);
+  EXPECT_EQ(number, 0x0101'0101'0101'0101);
+}
+
+TEST_F(ReductionLaneOverFake, RefusesOperationsThatSwitchesDoNotHave) {
+  become_active();
+  EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, MCAST_BOR, MCAST_FLOAT, &op_),
+            MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("no such operation on this type"));
+  EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, static_cast<mcast_reduction_t>(0), MCAST_UINT8,
+                         &op_),
+            MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, MCAST_SUM, MCAST_FLOAT, &op_),
+            MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("use mcast_gather()"));
+  EXPECT_EQ(mcast_reduce(group_, "1", buffer_, SIZE_MAX / 4, MCAST_SUM, MCAST_INT64, &op_),
+            MCAST_ERR_INVALID);
 }
 
 TEST_F(ReductionLaneOverFake, SendsItsBlockAmongZerosAndTakesAllBlocks) {
@@ -78,7 +109,9 @@ TEST_F(ReductionLaneOverFake, SendsItsBlockAmongZerosAndTakesAllBlocks) {
 TEST_F(ReductionLaneOverFake, MayHaveItsResultWhereItsContributionWas) {
   become_active(0, 256);
   data_.assign(600, 'a');
-  ASSERT_EQ(mcast_reduce(group_, data_.data(), data_.data(), data_.size(), &op_), MCAST_INPROGRESS);
+  ASSERT_EQ(
+      mcast_reduce(group_, data_.data(), data_.data(), data_.size(), MCAST_BOR, MCAST_UINT8, &op_),
+      MCAST_INPROGRESS);
   deliver(0, std::string(256, 'b'));
   ASSERT_EQ(pair().sends.size(), 3u);
   EXPECT_EQ(sent(0), std::string(256, 'a')) << "a slot keeps it until the group has the result";
@@ -104,17 +137,19 @@ TEST_F(ReductionLaneOverFake, OfABarrierIsOnePacketWithoutBytes) {
   become_active();
   ASSERT_EQ(mcast_barrier(group_, &op_), MCAST_INPROGRESS);
   EXPECT_EQ(pair().sends.front().length, 0u);
-  EXPECT_EQ(pair().sends.front().imm, imm(0, wire::ReductionOp::kNone));
-  FakeGroup::deliver("", imm(0, wire::ReductionOp::kNone));
+  EXPECT_EQ(pair().sends.front().imm, imm(0, {}));
+  FakeGroup::deliver("", imm(0, {}));
   EXPECT_EQ(op_.status, MCAST_OK);
 }
 
 TEST_F(ReductionLaneOverFake, HasAsManyPacketsUnderWayAsItsWindow) {
   become_active();
   for (unsigned i = 0; i < kWindow; ++i) {
-    ASSERT_EQ(mcast_reduce(group_, "x", &results_[i], 1, &ops_[i]), MCAST_INPROGRESS);
+    ASSERT_EQ(mcast_reduce(group_, "x", &results_[i], 1, MCAST_BOR, MCAST_UINT8, &ops_[i]),
+              MCAST_INPROGRESS);
   }
-  EXPECT_EQ(mcast_reduce(group_, "x", results_, 1, &ops_[kWindow]), MCAST_ERR_AGAIN);
+  EXPECT_EQ(mcast_reduce(group_, "x", results_, 1, MCAST_BOR, MCAST_UINT8, &ops_[kWindow]),
+            MCAST_ERR_AGAIN);
   EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_progress()"));
   complete_send();
   EXPECT_EQ(mcast_barrier(group_, &ops_[kWindow]), MCAST_ERR_AGAIN) << "custody is no credit";
@@ -131,15 +166,18 @@ TEST_F(ReductionLaneOverFake, HasAsManyPacketsUnderWayAsItsWindow) {
 TEST_F(ReductionLaneOverFake, RefusesWhatItDoesNotServeAndNamesTheLimit) {
   become_active();
   data_.assign(8 * kMtu + 1, 'a');
-  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), data_.size(), &op_),
-            MCAST_ERR_INVALID);
+  EXPECT_EQ(
+      mcast_reduce(group_, data_.data(), data_.data(), data_.size(), MCAST_BOR, MCAST_UINT8, &op_),
+      MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("a result of 8193 bytes: at most 8192"));
-  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), 8 * kMtu, &op_), MCAST_INPROGRESS);
+  EXPECT_EQ(
+      mcast_reduce(group_, data_.data(), data_.data(), 8 * kMtu, MCAST_BOR, MCAST_UINT8, &op_),
+      MCAST_INPROGRESS);
   EXPECT_EQ(mcast_gather(group_, "x", 2, 7, buffer_, 8, &op_), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("inside of the result"));
   EXPECT_EQ(mcast_gather(group_, "x", 1, SIZE_MAX, buffer_, 8, &op_), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_gather(group_, nullptr, 1, 0, buffer_, 8, &op_), MCAST_ERR_INVALID);
-  EXPECT_EQ(mcast_reduce(group_, "x", nullptr, 1, &op_), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_reduce(group_, "x", nullptr, 1, MCAST_BOR, MCAST_UINT8, &op_), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_barrier(group_, nullptr), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_send_eager(group_, "x", 1, 0), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("an eager send on a reduction lane"));
@@ -153,10 +191,13 @@ TEST_F(ReductionLaneOverFake, IsNoLongerThanAQueueOnTheWay) {
   become_active(4);
   EXPECT_EQ(attr().max_message, 4 * kMtu);
   data_.assign(4 * kMtu + 1, 'a');
-  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), data_.size(), &op_),
-            MCAST_ERR_INVALID);
+  EXPECT_EQ(
+      mcast_reduce(group_, data_.data(), data_.data(), data_.size(), MCAST_BOR, MCAST_UINT8, &op_),
+      MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("a queue on the way takes 4 packets, so 4096 at most"));
-  EXPECT_EQ(mcast_reduce(group_, data_.data(), data_.data(), 4 * kMtu, &op_), MCAST_INPROGRESS);
+  EXPECT_EQ(
+      mcast_reduce(group_, data_.data(), data_.data(), 4 * kMtu, MCAST_BOR, MCAST_UINT8, &op_),
+      MCAST_INPROGRESS);
   EXPECT_EQ(mcast_barrier(group_, &ops_[0]), MCAST_ERR_AGAIN);
 }
 
@@ -203,7 +244,8 @@ TEST_F(FakeGroup, ReductionSlotsAreBounded) {
 
 TEST_F(ReductionLaneOverFake, FailsWithAResultThatItDoesNotWaitFor) {
   become_active();
-  ASSERT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, &op_), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, MCAST_BOR, MCAST_UINT8, &op_),
+            MCAST_INPROGRESS);
   deliver(0, "1234567");
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
   EXPECT_THAT(attr().reason, HasSubstr("the members have called different reductions"));
@@ -215,7 +257,8 @@ TEST_F(ReductionLaneOverFake, FailsWithAResultThatItDoesNotWaitFor) {
 
 TEST_F(ReductionLaneOverFake, EndsEachOperationOnceInOrderIfItsGroupFails) {
   become_active();
-  ASSERT_EQ(mcast_reduce(group_, "x", buffer_, 1, &ops_[0]), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_reduce(group_, "x", buffer_, 1, MCAST_BOR, MCAST_UINT8, &ops_[0]),
+            MCAST_INPROGRESS);
   for (const unsigned i : {1u, 2u}) {
     ASSERT_EQ(mcast_barrier(group_, &ops_[i]), MCAST_INPROGRESS);
   }
@@ -238,7 +281,8 @@ TEST_F(ReductionLaneOverFake, EndsItsOperationsIfTheDeviceRefusesEachReceive) {
   become_active();
   device_.receives_left = 0;
   for (std::uint32_t i = 0; i < kWindow; ++i) {
-    ASSERT_EQ(mcast_reduce(group_, "x", buffer_ + i, 1, &ops_[i]), MCAST_INPROGRESS);
+    ASSERT_EQ(mcast_reduce(group_, "x", buffer_ + i, 1, MCAST_BOR, MCAST_UINT8, &ops_[i]),
+              MCAST_INPROGRESS);
     device_.deliver(pair(), "y", imm(i));
   }
   progress();

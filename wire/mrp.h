@@ -163,7 +163,7 @@ struct MrpReduction {
   static constexpr std::uint8_t kRecordType = 8;
   static constexpr std::size_t kSize = 8;
   static constexpr std::uint16_t kMostUnit = 4096, kMostWindow = 256;
-  // Barriers, and the bitwise OR of all contributions.
+  // Barriers, and all operations but sums and products of floating-point numbers.
   static constexpr std::uint8_t kGather = 1;
   std::uint8_t kind = kGather;
   std::uint16_t unit = 0;    // payload bytes of a packet at most; the path MTU may be less

@@ -12,15 +12,9 @@
 
 namespace cepheus::wire {
 
-enum class ReductionOp : std::uint8_t {
-  kNone = 0,  // a barrier: no bytes
-  kOr = 1,    // bitwise OR
-};
-enum class ReductionType : std::uint8_t { kBytes = 0 };
-
 struct ReductionImm {
-  std::uint8_t operation = 0;  // ReductionOp, 4 bits
-  std::uint8_t type = 0;       // ReductionType, 4 bits
+  std::uint8_t operation = 0;  // arithmetic::Operation, 4 bits
+  std::uint8_t type = 0;       // arithmetic::Type, 4 bits
   std::uint8_t epoch = 0;
   std::uint16_t unit = 0;
 
@@ -30,6 +24,10 @@ struct ReductionImm {
   }
   constexpr std::uint32_t value() const {
     return std::uint32_t{operation} << 28 | (type & 0xFu) << 24 | std::uint32_t{epoch} << 16 | unit;
+  }
+  // Operation and type of one byte, as what() has them.
+  static constexpr ReductionImm from_what(std::uint8_t what) {
+    return from(std::uint32_t{what} << 24);
   }
   // Operation and type in one byte, as in the immediate.
   constexpr std::uint8_t what() const {

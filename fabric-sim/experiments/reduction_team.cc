@@ -46,8 +46,8 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
   mcast_status_t status() const { return group().status(); }
   void begin() {
     const std::size_t bytes = team_.members_.size() * team_.block_;
-    const auto op = bytes == 0 ? wire::ReductionOp::kNone : wire::ReductionOp::kOr;
-    units_.start(team_.operations_, op, bytes);
+    const auto kind = bytes == 0 ? mcast::ReductionUnits::Kind{} : mcast::ReductionUnits::kOr;
+    units_.start(team_.operations_, kind, bytes);
     pump();
   }
 

@@ -1,6 +1,6 @@
 // Gathers of blocks that all members can work out, several under way. Each result is compared with
 // all blocks. Rounds take turns: a block of the program's, a block in the result's memory, and a
-// whole contribution in the result's memory.
+// whole contribution in the result's memory, by one operation or another.
 #include <mcast/reduce.h>
 
 #include <algorithm>
@@ -53,6 +53,18 @@ bool is_right(const json& c, const Reduction& reduction) {
   return true;
 }
 
+// Where all others contribute zeros, each of these operations brings the blocks together.
+mcast_status_t reduce(mcast_group_h group, Reduction& one) {
+  constexpr mcast_reduction_t kOperations[] = {MCAST_BOR, MCAST_SUM, MCAST_MAX, MCAST_BXOR};
+  const mcast_reduction_t operation = kOperations[one.round / 3 % 4];
+  std::uint8_t* const result = one.result.data();
+  const std::size_t bytes = one.result.size();
+  const bool is_wide = bytes % sizeof(std::uint64_t) == 0 && operation != MCAST_MAX;
+  return is_wide ? mcast_reduce(group, result, result, bytes / sizeof(std::uint64_t), operation,
+                                MCAST_UINT64, &one.op)
+                 : mcast_reduce(group, result, result, bytes, operation, MCAST_UINT8, &one.op);
+}
+
 mcast_status_t begin(mcast_group_h group, const json& c, Reduction& one) {
   const std::size_t size = size_of(c, one.round), index = c.at("index");
   const auto block = block_of(c, one.round, index);
@@ -66,7 +78,7 @@ mcast_status_t begin(mcast_group_h group, const json& c, Reduction& one) {
   }
   std::ranges::fill(one.result, one.round % 3 == 1 ? 0 : 0xEE);
   std::ranges::copy(block, result + index * size);
-  if (one.round % 3 == 1) return mcast_reduce(group, result, result, one.result.size(), &one.op);
+  if (one.round % 3 == 1) return reduce(group, one);
   return mcast_gather(group, result + index * size, size, index * size, result, one.result.size(),
                       &one.op);
 }

@@ -7,9 +7,10 @@
 
 namespace cepheus::mcast {
 
-void ReductionUnits::start(Operation operation, wire::ReductionOp op, std::uint64_t bytes) {
-  operations_.push_back({operation, op, end_, bytes});
-  end_ += units_of(bytes);
+void ReductionUnits::start(Operation operation, const Kind& kind, std::uint64_t bytes) {
+  assert(bytes % arithmetic::size_of(kind.type) == 0);
+  operations_.push_back({operation, kind, end_, bytes});
+  end_ += units_of(kind, bytes);
 }
 
 std::optional<std::uint32_t> ReductionUnits::next_receive() const {
@@ -18,15 +19,15 @@ std::optional<std::uint32_t> ReductionUnits::next_receive() const {
 }
 
 ReductionUnits::Part ReductionUnits::part_of(const Pending& pending, std::uint64_t unit) const {
+  const Kind& kind = pending.kind;
   Part part;
   part.operation = pending.name;
   part.slot = slot_of(unit);
-  part.offset = (unit - pending.first) * unit_;
-  part.bytes =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(unit_, pending.bytes - part.offset));
-  part.is_last = unit + 1 == pending.first + units_of(pending.bytes);
-  part.imm = wire::ReductionImm{static_cast<std::uint8_t>(pending.op),
-                                static_cast<std::uint8_t>(wire::ReductionType::kBytes),
+  part.offset = (unit - pending.first) * unit_of(kind);
+  part.bytes = static_cast<std::uint32_t>(std::min(unit_of(kind), pending.bytes - part.offset));
+  part.is_last = unit + 1 == pending.first + units_of(kind, pending.bytes);
+  part.imm = wire::ReductionImm{static_cast<std::uint8_t>(kind.operation),
+                                static_cast<std::uint8_t>(kind.type),
                                 static_cast<std::uint8_t>(epoch_), static_cast<std::uint16_t>(unit)}
                  .value();
   return part;

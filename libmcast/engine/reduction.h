@@ -21,6 +21,7 @@
 #include <deque>
 #include <optional>
 
+#include "arithmetic/operation.h"
 #include "wire/mrp.h"
 #include "wire/reduction.h"
 #include "wire/result.h"
@@ -31,6 +32,14 @@ class ReductionUnits {
  public:
   // The owner's name of an operation.
   using Operation = std::uint64_t;
+
+  // Without values: a barrier.
+  struct Kind {
+    arithmetic::Operation operation = arithmetic::Operation::kNone;
+    arithmetic::Type type = arithmetic::Type::kUint8;
+  };
+  // Of plain bytes, as in a gather.
+  static constexpr Kind kOr{arithmetic::Operation::kBitOr, arithmetic::Type::kUint8};
 
   // A part of an operation's memory, and its slot.
   struct Part {
@@ -51,11 +60,12 @@ class ReductionUnits {
   std::uint16_t window() const { return window_; }
   std::uint16_t unit_bytes() const { return unit_; }
   // All contributions of an operation may follow at once: it waits for no result, and no slot.
-  bool may_send_at_once(std::uint64_t bytes) const {
-    return end_ + units_of(bytes) <= std::min(sends_done_ + window_, receives_);
+  bool may_send_at_once(const Kind& kind, std::uint64_t bytes) const {
+    return end_ + units_of(kind, bytes) <= std::min(sends_done_ + window_, receives_);
   }
   // Begins an operation behind all others. All members begin the same ones in the same order.
-  void start(Operation operation, wire::ReductionOp op, std::uint64_t bytes);
+  // `bytes`: whole values.
+  void start(Operation operation, const Kind& kind, std::uint64_t bytes);
   // Operations without all their results.
   std::size_t operations() const { return operations_.size(); }
 
@@ -93,12 +103,18 @@ class ReductionUnits {
  private:
   struct Pending {
     Operation name;
-    wire::ReductionOp op;
+    Kind kind;
     std::uint64_t first;  // unit
     std::uint64_t bytes;
   };
-  std::uint64_t units_of(std::uint64_t bytes) const {
-    return bytes == 0 ? 1 : (bytes + unit_ - 1) / unit_;
+  // Bytes of a full packet: whole values.
+  std::uint64_t unit_of(const Kind& kind) const {
+    const std::uint64_t value = arithmetic::size_of(kind.type);
+    return unit_ / value * value;
+  }
+  std::uint64_t units_of(const Kind& kind, std::uint64_t bytes) const {
+    const std::uint64_t unit = unit_of(kind);
+    return bytes == 0 ? 1 : (bytes + unit - 1) / unit;
   }
   Part part_of(const Pending& pending, std::uint64_t unit) const;
   std::uint32_t slot_of(std::uint64_t unit) const {

@@ -5,7 +5,7 @@
 namespace cepheus::mcast {
 namespace {
 
-using wire::ReductionOp;
+using Kind = ReductionUnits::Kind;
 
 // Units of 8 bytes, windows of 4.
 class ReductionUnitsTest : public testing::Test {
@@ -23,8 +23,9 @@ class ReductionUnitsTest : public testing::Test {
     return sent;
   }
   wire::Result<ReductionUnits::Part> result(std::uint64_t unit, std::uint32_t bytes,
-                                            ReductionOp op = ReductionOp::kOr) {
-    const wire::ReductionImm imm{static_cast<std::uint8_t>(op), 0, 7,
+                                            Kind kind = ReductionUnits::kOr) {
+    const wire::ReductionImm imm{static_cast<std::uint8_t>(kind.operation),
+                                 static_cast<std::uint8_t>(kind.type), 7,
                                  static_cast<std::uint16_t>(unit)};
     return units_.on_result(imm.value(), bytes);
   }
@@ -34,7 +35,7 @@ class ReductionUnitsTest : public testing::Test {
 };
 
 TEST_F(ReductionUnitsTest, PostReceivesBeforeTheyContribute) {
-  units_.start(1, ReductionOp::kOr, 8);
+  units_.start(1, ReductionUnits::kOr, 8);
   EXPECT_TRUE(units_.needs_receive());
   EXPECT_FALSE(units_.next_contribution());
   EXPECT_EQ(units_.next_receive(), 0u);
@@ -42,9 +43,24 @@ TEST_F(ReductionUnitsTest, PostReceivesBeforeTheyContribute) {
   EXPECT_EQ(send(), 1);
 }
 
+TEST_F(ReductionUnitsTest, DivideNoValue) {
+  ReductionUnits units(0x107, 7, 4);
+  const Kind sums{arithmetic::Operation::kSum, arithmetic::Type::kInt32};
+  units.start(1, sums, 12);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> parts;
+  for (int i = 0; i < 3; ++i) units.on_receive_posted();
+  while (const auto part = units.next_contribution()) {
+    parts.emplace_back(part->offset, part->bytes);
+    EXPECT_EQ(wire::ReductionImm::from(part->imm).what(), 0x95);
+    units.on_contributed();
+  }
+  EXPECT_EQ(parts, (std::vector<std::pair<std::uint64_t, std::uint32_t>>{{0, 4}, {4, 4}, {8, 4}}));
+  EXPECT_FALSE(units.may_send_at_once(sums, 8));
+}
+
 TEST_F(ReductionUnitsTest, DivideAnOperation) {
   post_receives();
-  units_.start(1, ReductionOp::kOr, 20);
+  units_.start(1, ReductionUnits::kOr, 20);
   const auto first = units_.next_contribution();
   ASSERT_TRUE(first);
   EXPECT_EQ(first->offset, 0u);
@@ -60,11 +76,11 @@ TEST_F(ReductionUnitsTest, DivideAnOperation) {
 
 TEST_F(ReductionUnitsTest, OfABarrierAreOneWithoutBytes) {
   post_receives();
-  units_.start(9, ReductionOp::kNone, 0);
+  units_.start(9, Kind{}, 0);
   EXPECT_EQ(send(), 1);
   EXPECT_EQ(last_.bytes, 0u);
   EXPECT_EQ(wire::ReductionImm::from(last_.imm).operation, 0);
-  const auto done = result(0, 0, ReductionOp::kNone);
+  const auto done = result(0, 0, Kind{});
   ASSERT_TRUE(done);
   EXPECT_EQ(done->operation, 9u);
   EXPECT_TRUE(done->is_last);
@@ -73,7 +89,7 @@ TEST_F(ReductionUnitsTest, OfABarrierAreOneWithoutBytes) {
 
 TEST_F(ReductionUnitsTest, KeepTheirCredit) {
   post_receives();
-  units_.start(1, ReductionOp::kOr, 100);
+  units_.start(1, ReductionUnits::kOr, 100);
   EXPECT_EQ(send(), 4);
   for (int i = 0; i < 4; ++i) units_.on_send_done();
   EXPECT_EQ(send(), 0) << "custody gives no credit";
@@ -88,7 +104,7 @@ TEST_F(ReductionUnitsTest, KeepTheirCredit) {
 
 TEST_F(ReductionUnitsTest, WaitForTheirSlotsSend) {
   post_receives();
-  units_.start(1, ReductionOp::kOr, 100);
+  units_.start(1, ReductionUnits::kOr, 100);
   send();
   ASSERT_TRUE(result(0, 8));
   post_receives();
@@ -98,33 +114,33 @@ TEST_F(ReductionUnitsTest, WaitForTheirSlotsSend) {
 }
 
 TEST_F(ReductionUnitsTest, SendAtOnceWhatTheirSlotsHold) {
-  EXPECT_FALSE(units_.may_send_at_once(8)) << "no receive is posted";
+  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 8)) << "no receive is posted";
   post_receives();
-  EXPECT_TRUE(units_.may_send_at_once(32));
-  EXPECT_FALSE(units_.may_send_at_once(33)) << "five units";
-  units_.start(1, ReductionOp::kOr, 32);
+  EXPECT_TRUE(units_.may_send_at_once(ReductionUnits::kOr, 32));
+  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 33)) << "five units";
+  units_.start(1, ReductionUnits::kOr, 32);
   send();
-  EXPECT_FALSE(units_.may_send_at_once(0));
+  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 0));
   ASSERT_TRUE(result(0, 8));
   post_receives();
-  EXPECT_FALSE(units_.may_send_at_once(8)) << "its slot is being sent";
+  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 8)) << "its slot is being sent";
   units_.on_send_done();
-  EXPECT_TRUE(units_.may_send_at_once(8));
-  EXPECT_FALSE(units_.may_send_at_once(9));
+  EXPECT_TRUE(units_.may_send_at_once(ReductionUnits::kOr, 8));
+  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 9));
 }
 
 TEST_F(ReductionUnitsTest, CompleteOperationsInTheirOrder) {
   post_receives();
-  units_.start(1, ReductionOp::kOr, 9);
-  units_.start(2, ReductionOp::kNone, 0);
+  units_.start(1, ReductionUnits::kOr, 9);
+  units_.start(2, Kind{}, 0);
   EXPECT_EQ(send(), 3);
   EXPECT_FALSE(result(0, 8)->is_last);
   const auto first = result(1, 1);
   EXPECT_EQ(first->operation, 1u);
   EXPECT_TRUE(first->is_last);
   EXPECT_EQ(units_.operations(), 1u);
-  EXPECT_EQ(result(2, 0, ReductionOp::kNone)->operation, 2u);
-  units_.start(3, ReductionOp::kOr, 1);
+  EXPECT_EQ(result(2, 0, Kind{})->operation, 2u);
+  units_.start(3, ReductionUnits::kOr, 1);
   for (int i = 0; i < 3; ++i) units_.on_send_done();
   post_receives();
   EXPECT_EQ(send(), 1);
@@ -134,11 +150,11 @@ TEST_F(ReductionUnitsTest, CompleteOperationsInTheirOrder) {
 TEST_F(ReductionUnitsTest, RefuseResultsThatTheyDoNotWaitFor) {
   post_receives();
   EXPECT_FALSE(result(0, 8)) << "without a contribution";
-  units_.start(1, ReductionOp::kOr, 8);
+  units_.start(1, ReductionUnits::kOr, 8);
   send();
   EXPECT_FALSE(result(0, 7));
   EXPECT_FALSE(result(1, 8)) << "another unit";
-  EXPECT_FALSE(result(0, 8, ReductionOp::kNone));
+  EXPECT_FALSE(result(0, 8, Kind{}));
   EXPECT_TRUE(result(0, 8));
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "arithmetic/operation.h"
 #include "tests/hostile/flood.h"
 #include "tests/hostile/floods.h"
 #include "wire/reduction.h"
@@ -57,7 +58,7 @@ class OwnReduction : public Flood {
     return static_cast<std::uint32_t>(distance(psn_of(0), headers->bth.psn));
   }
   static wire::ReductionImm imm_of(std::uint32_t unit) {
-    return {static_cast<std::uint8_t>(wire::ReductionOp::kOr), 0, kEpoch,
+    return {static_cast<std::uint8_t>(arithmetic::Operation::kBitOr), 0, kEpoch,
             static_cast<std::uint16_t>(unit)};
   }
   bool contribute(Frame& frame, std::uint32_t unit, wire::ReductionImm imm, std::size_t bytes) {

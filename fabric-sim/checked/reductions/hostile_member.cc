@@ -122,7 +122,7 @@ void HostileMember::send_contribution(std::uint64_t unit) {
   wire::ReductionImm imm = imm_;
   std::size_t bytes = bytes_;
   if (random_.chance(0.1)) {
-    imm.operation = static_cast<std::uint8_t>(random_.below(3));
+    imm.operation = static_cast<std::uint8_t>(random_.below(arithmetic::kOperations + 1));
     bytes = 4 * random_.below(plan_.transport.path_mtu / 4 + 1);
   }
   imm.epoch = static_cast<std::uint8_t>(ledger_.plan().group.epoch);

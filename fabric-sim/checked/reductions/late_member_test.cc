@@ -70,7 +70,7 @@ class LateMember {
     for (std::size_t i = 0; i < kMembers; ++i) plan.group.members.push_back({i, 0});
     plan.reduction = {wire::MrpReduction::kGather, 256, 8};
     plan.operations.assign(4, {});
-    plan.operations.push_back({wire::ReductionOp::kOr, 500});
+    plan.operations.push_back({mcast::ReductionUnits::kOr, 500});
     plan.longest_pause = kLongestPause;
     plan.late_member = random_.below(kMembers);
     plan.late_operation = random_.below(plan.operations.size());

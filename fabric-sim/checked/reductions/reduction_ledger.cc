@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "fabric-sim/checked/reductions/values.h"
 #include "wire/splitmix.h"
 
 namespace cepheus::sim {
@@ -14,13 +15,46 @@ std::string ReductionLedger::name(std::size_t member) const {
   return "member " + std::to_string(member) + " of " + plan_.group.id.to_string();
 }
 
+bool ReductionLedger::has_values(std::size_t operation) const {
+  const auto& kind = plan_.operations[operation].kind;
+  return kind.operation != mcast::ReductionUnits::kOr.operation ||
+         kind.type != mcast::ReductionUnits::kOr.type;
+}
+
+std::uint64_t ReductionLedger::value(std::size_t member, std::size_t operation,
+                                     std::uint64_t index) const {
+  const std::uint64_t group = std::uint64_t{plan_.group.id.value()} << 16 | plan_.group.epoch;
+  return drawn_value(plan_.operations[operation].kind.type,
+                     wire::splitmix(group << 24 ^ operation << 12 ^ member, index));
+}
+
 std::uint8_t ReductionLedger::result(std::size_t operation, std::uint64_t at) const {
+  if (has_values(operation)) {
+    const auto& [kind, bytes] = plan_.operations[operation];
+    results_.resize(plan_.operations.size());
+    std::vector<std::uint8_t>& result = results_[operation];
+    const std::size_t size = arithmetic::size_of(kind.type);
+    for (std::uint64_t i = result.size() / size; i < bytes / size; ++i) {
+      std::uint64_t all = value(0, operation, i);
+      for (std::size_t member = 1; member < members(); ++member) {
+        all = reduced_value(kind, all, value(member, operation, i));
+      }
+      for (std::size_t k = 0; k < size; ++k) {
+        result.push_back(static_cast<std::uint8_t>(all >> (8 * k)));
+      }
+    }
+    return result[at];
+  }
   const std::uint64_t group = std::uint64_t{plan_.group.id.value()} << 16 | plan_.group.epoch;
   return static_cast<std::uint8_t>(wire::splitmix(group << 16 ^ operation, at) | 1);
 }
 
 std::uint8_t ReductionLedger::contribution(std::size_t member, std::size_t operation,
                                            std::uint64_t at) const {
+  if (has_values(operation)) {
+    const std::size_t size = arithmetic::size_of(plan_.operations[operation].kind.type);
+    return static_cast<std::uint8_t>(value(member, operation, at / size) >> (8 * (at % size)));
+  }
   const std::uint8_t whole = result(operation, at);
   if (at % 3 != 0) return at % members() == member ? whole : std::uint8_t{0};
   int bits = 0;
@@ -34,8 +68,9 @@ std::uint8_t ReductionLedger::contribution(std::size_t member, std::size_t opera
 bool ReductionLedger::is_right(std::size_t operation, std::uint64_t at, std::uint8_t byte) {
   if (!hostile_ || !hostile_->spoils) return byte == result(operation, at);
   std::uint8_t honest = 0;
+  const bool is_or = !has_values(operation);
   for (std::size_t member = 0; member < members(); ++member) {
-    if (!is_hostile(member)) honest |= contribution(member, operation, at);
+    if (is_or && !is_hostile(member)) honest |= contribution(member, operation, at);
   }
   spoilt_.resize(plan_.operations.size());
   spoilt_[operation].resize(plan_.operations[operation].bytes);

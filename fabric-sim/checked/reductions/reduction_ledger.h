@@ -20,8 +20,8 @@ class ReductionLedger {
   const ReductionPlan& plan() const { return plan_; }
   std::size_t members() const { return members_.size(); }
 
-  // One byte of a member's contribution to an operation. Most bytes of a result come from one
-  // member, and the others contribute zero. In every third byte the bits come from several members.
+  // One byte of a member's contribution to an operation. Of plain bytes most come from one member,
+  // and the others contribute zero. In every third byte the bits come from several members.
   std::uint8_t contribution(std::size_t member, std::size_t operation, std::uint64_t at) const;
   void on_active(std::size_t member) { members_[member].is_active = true; }
   void on_begun(std::size_t member) { ++members_[member].begun; }
@@ -47,7 +47,7 @@ class ReductionLedger {
 
   // This member is hostile from now on. The group may end, or wait for it, and the leader's reason
   // must name it. No check is of its own results. Other members get right results; if it spoils
-  // them, they have all bits that others contributed, and are the same at all members.
+  // them, they are the same at all members, and plain bytes have all bits that others contributed.
   struct Hostile {
     std::size_t member;
     std::string address;
@@ -72,6 +72,8 @@ class ReductionLedger {
     std::uint64_t received = 0;                // bytes of the operation that ends next
     bool is_active = false, is_dead = false, has_failed = false;
   };
+  bool has_values(std::size_t operation) const;
+  std::uint64_t value(std::size_t member, std::size_t operation, std::uint64_t index) const;
   std::uint8_t result(std::size_t operation, std::uint64_t at) const;
   bool is_hostile(std::size_t member) const { return hostile_ && hostile_->member == member; }
   bool is_right(std::size_t operation, std::uint64_t at, std::uint8_t byte);
@@ -84,6 +86,8 @@ class ReductionLedger {
   std::vector<Member> members_;
   bool may_fail_ = false, was_struck_ = false;
   std::optional<Hostile> hostile_;
+  // By operation on values: its result's bytes, once they have been needed.
+  mutable std::vector<std::vector<std::uint8_t>> results_;
   // By operation: the bytes of its result, as the first member got them; none: unknown.
   std::vector<std::vector<std::optional<std::uint8_t>>> spoilt_;
 };

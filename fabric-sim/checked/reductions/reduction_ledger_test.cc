@@ -20,7 +20,7 @@ class ReductionLedgerTest : public testing::Test {
     plan.group.id = wire::McstId(198, 18, 0, 1);
     plan.group.members = {{0, 1}, {1, 1}};
     plan.reduction.unit = 8;
-    plan.operations = {{wire::ReductionOp::kOr, 12}};
+    plan.operations = {{mcast::ReductionUnits::kOr, 12}};
     return plan;
   }
   void contribute(std::size_t member, int units) {

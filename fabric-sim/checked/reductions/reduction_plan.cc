@@ -1,7 +1,9 @@
 #include "fabric-sim/checked/reductions/reduction_plan.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "arithmetic/combine.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
@@ -15,6 +17,34 @@ constexpr std::size_t kFewMembers = 16;
 
 bool has_marks(const net::Topology& topology) {
   return std::ranges::any_of(topology.hosts, [](const auto& host) { return host.down.ecn.on; });
+}
+
+// Queues mark only if they fill.
+void make_long(Random& random, std::uint32_t path_mtu, ReductionPlan& plan) {
+  plan.skipped = 0;
+  plan.reduction.unit = static_cast<std::uint16_t>(path_mtu);
+  plan.reduction.window = static_cast<std::uint16_t>(8u << random.below(4));
+  for (ReductionOperation& one : plan.operations) {
+    one = {mcast::ReductionUnits::kOr, static_cast<std::uint32_t>(random.below(32 * path_mtu))};
+  }
+}
+
+// Half of the operations with data reduce values instead of plain bytes. The draws are of their own,
+// so that all else in a seed stays as it was without them.
+void draw_kinds(const ScenarioPlan& scenario, ReductionPlan& plan) {
+  Random random(scenario.seed ^ plan.group.id.value() ^ 0xA717);
+  for (ReductionOperation& one : plan.operations) {
+    if (one.bytes == 0 || random.chance(0.5)) continue;
+    mcast::ReductionUnits::Kind kind;
+    std::optional<arithmetic::Combiner> combiner;
+    do {
+      kind = {static_cast<arithmetic::Operation>(random.below(arithmetic::kOperations)),
+              static_cast<arithmetic::Type>(random.below(arithmetic::kTypes))};
+      combiner = arithmetic::Combiner::find(kind.operation, kind.type);
+    } while (!combiner || combiner->depends_on_pairs() || combiner->size() > plan.reduction.unit);
+    one.kind = kind;
+    one.bytes -= one.bytes % combiner->size();
+  }
 }
 
 }  // namespace
@@ -41,7 +71,7 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
   for (std::size_t i = 0; i < operations; ++i) {
     ReductionOperation one;
     if (random.chance(0.6)) {
-      one.op = wire::ReductionOp::kOr;
+      one.kind = mcast::ReductionUnits::kOr;
       const std::uint64_t most = random.chance(0.5) ? 2 * members : 4 * unit;
       one.bytes = static_cast<std::uint32_t>(random.below(most + 1));
     }
@@ -49,7 +79,7 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
   }
   if (members <= kFewMembers && random.chance(0.1)) {  // more than a window
     const std::uint64_t units = 1 + random.below(3 * std::uint64_t{plan.reduction.window});
-    plan.operations.back() = {wire::ReductionOp::kOr, static_cast<std::uint32_t>(units * unit)};
+    plan.operations.back() = {mcast::ReductionUnits::kOr, static_cast<std::uint32_t>(units * unit)};
   }
   // Skip whole windows, up to shortly before a unit number or a PSN wraps. Most of these seeds go
   // on beyond that place.
@@ -69,14 +99,8 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
     plan.late_by = random.between(Duration{3ms}, Duration{40ms});
     if (random.chance(0.2)) plan.late_by += scenario.transport.silence();
   }
-  if (!has_marks(scenario.topology)) return plan;
-  plan.skipped = 0;
-  // Queues mark only if they fill.
-  plan.reduction.unit = static_cast<std::uint16_t>(path_mtu);
-  plan.reduction.window = static_cast<std::uint16_t>(8u << random.below(4));
-  for (ReductionOperation& one : plan.operations) {
-    one = {wire::ReductionOp::kOr, static_cast<std::uint32_t>(random.below(32 * path_mtu))};
-  }
+  if (has_marks(scenario.topology)) make_long(random, path_mtu, plan);
+  draw_kinds(scenario, plan);
   return plan;
 }
 

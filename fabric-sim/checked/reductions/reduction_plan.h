@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "fabric-sim/checked/scenario_plan.h"
+#include "libmcast/engine/reduction.h"
 #include "wire/mrp.h"
-#include "wire/reduction.h"
 
 namespace cepheus::sim {
 
 struct ReductionOperation {
-  wire::ReductionOp op = wire::ReductionOp::kNone;
-  std::uint32_t bytes = 0;
+  mcast::ReductionUnits::Kind kind;
+  std::uint32_t bytes = 0;  // whole values
 };
 
 struct ReductionPlan {

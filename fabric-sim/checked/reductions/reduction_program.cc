@@ -177,7 +177,7 @@ void ReductionProgram::begin_next() {
   const std::size_t next = ledger_.begun(index_);
   const ReductionOperation& one = ledger_.plan().operations[next];
   ledger_.on_begun(index_);
-  units_->start(next, one.op, one.bytes);
+  units_->start(next, one.kind, one.bytes);
   pump();
   begin_soon();
 }

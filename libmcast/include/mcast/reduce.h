@@ -50,9 +50,40 @@ extern "C" {
  * bitwise OR; bytes of no block are 0. Blocks may differ in length, and a member may have none. */
 MCAST_API mcast_status_t mcast_gather(mcast_group_h group, const void* block, size_t block_length,
                                       size_t offset, void* result, size_t length, mcast_op_t* op);
-/* The bitwise OR of all members' contributions, of `length` bytes each. */
+
+/* MPI's operations. Sums and products of integers wrap. Minimum and maximum of floating-point numbers
+ * are those of IEEE 754-2019: a NaN wins, and -0 is less than +0. Of a logical operation every value
+ * but 0 is true, and the result is 0 or 1. */
+typedef enum mcast_reduction {
+  MCAST_BOR = 1, /* bitwise and logical operations: of integers alone */
+  MCAST_BAND = 2,
+  MCAST_BXOR = 3,
+  MCAST_LOR = 4,
+  MCAST_LAND = 5,
+  MCAST_LXOR = 6,
+  MCAST_MIN = 7,
+  MCAST_MAX = 8,
+  MCAST_SUM = 9, /* sums and products: of integers alone, too */
+  MCAST_PROD = 10,
+} mcast_reduction_t;
+typedef enum mcast_type {
+  MCAST_UINT8 = 0,
+  MCAST_INT8 = 1,
+  MCAST_UINT16 = 2,
+  MCAST_INT16 = 3,
+  MCAST_UINT32 = 4,
+  MCAST_INT32 = 5,
+  MCAST_UINT64 = 6,
+  MCAST_INT64 = 7,
+  MCAST_FLOAT = 8,
+  MCAST_DOUBLE = 9,
+} mcast_type_t;
+/* Reduces all members' contributions, of `count` values each, value by value. Values are in
+ * little-endian order on every machine, at any alignment. Sums and products of floating-point numbers
+ * depend on their order: gather them, and add them up in an order of your own. */
 MCAST_API mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, void* result,
-                                      size_t length, mcast_op_t* op);
+                                      size_t count, mcast_reduction_t operation, mcast_type_t type,
+                                      mcast_op_t* op);
 /* Without bytes: done() runs once all members have called this. */
 MCAST_API mcast_status_t mcast_barrier(mcast_group_h group, mcast_op_t* op);
 

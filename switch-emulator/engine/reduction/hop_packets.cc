@@ -63,7 +63,7 @@ void HopPackets::send_unit(PathNo path, Unit unit, const UnitSlots::Content& con
   h.ethernet = {call_.port(port).peer_mac, call_.config.mac};
   h.bth.ack_request = ack_request;
   h.bth.pad_count = static_cast<std::uint8_t>(size - content.data.size());
-  wire::ReductionImm imm = wire::ReductionImm::from(std::uint32_t{content.shape.what} << 24);
+  wire::ReductionImm imm = wire::ReductionImm::from_what(content.shape.what);
   imm.epoch = static_cast<std::uint8_t>(group_.epoch);
   imm.unit = static_cast<std::uint16_t>(unit);
   h.imm.value = imm.value();

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "arithmetic/combine.h"
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/reduction/hop_packets.h"
 #include "wire/ecn.h"
@@ -28,11 +29,12 @@ std::uint16_t length_of(const GroupPacket& packet) {  // without the pad
   return static_cast<std::uint16_t>(packet.frame.payload_len - packet.headers.bth.pad_count);
 }
 
+// Sums and products of floating-point numbers depend on their pairs: they can't be added as they come.
 bool is_served(const wire::ReductionImm& imm, std::uint16_t bytes, std::uint16_t most_bytes) {
-  const bool is_barrier = imm.operation == static_cast<std::uint8_t>(wire::ReductionOp::kNone);
-  const bool is_or = imm.operation == static_cast<std::uint8_t>(wire::ReductionOp::kOr);
-  const bool has_type = imm.type == static_cast<std::uint8_t>(wire::ReductionType::kBytes);
-  return has_type && (is_or || (is_barrier && bytes == 0)) && bytes <= most_bytes;
+  if (imm.what() == 0) return bytes == 0;  // a barrier
+  const auto combiner = arithmetic::Combiner::find(imm.operation, imm.type);
+  return combiner && !combiner->depends_on_pairs() && bytes % combiner->size() == 0 &&
+         bytes <= most_bytes;
 }
 
 // The packet's payload with its pad, in `copy`: its writer can still change the original. Empty if

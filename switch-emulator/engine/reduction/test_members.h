@@ -77,6 +77,7 @@ class Reduction : public testing::Test {
 
   std::unique_ptr<TestNetwork> net_ = make_star(3, false);
   TestMembers members_{*net_, 3, 8, 0};
+  Unit unit_ = 0;  // of a test that sends them itself
 };
 
 }  // namespace cepheus::fabric

@@ -10,11 +10,6 @@
 namespace cepheus::fabric {
 namespace {
 
-static_assert(static_cast<int>(wire::ReductionOp::kOr) ==
-              static_cast<int>(arithmetic::Operation::kBitOr));
-static_assert(static_cast<int>(wire::ReductionType::kBytes) ==
-              static_cast<int>(arithmetic::Type::kUint8));
-
 // Whole words, so that two slots share none.
 constexpr std::size_t stride(std::uint16_t unit) { return (unit + std::size_t{7}) / 8 * 8; }
 
@@ -50,7 +45,7 @@ bool UnitSlots::add(Unit unit, PathNo path, const UnitShape& shape,
   } else if (one.shape != shape) {
     return false;
   } else if (!data.empty()) {
-    const auto imm = wire::ReductionImm::from(std::uint32_t{shape.what} << 24);
+    const auto imm = wire::ReductionImm::from_what(shape.what);
     const auto combiner = arithmetic::Combiner::find(imm.operation, imm.type);
     assert(combiner);
     arithmetic::Batch(*combiner).combine(sum, data.data(), data.size());

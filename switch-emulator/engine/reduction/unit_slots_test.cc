@@ -23,6 +23,14 @@ TEST(UnitSlots, AddsByOr) {
   EXPECT_THAT(slots.partial(5).data, ElementsAre(3, 0x80));
 }
 
+TEST(UnitSlots, AddsByTheOperationOfTheUnit) {
+  UnitSlots slots({wire::MrpReduction::kGather, 8, 4});
+  constexpr UnitShape kProducts{0xA0, 2};  // of uint8
+  slots.add(0, 0, kProducts, Bytes{3, 200}, {});
+  slots.add(0, 1, kProducts, Bytes{5, 2}, {});
+  EXPECT_THAT(slots.partial(0).data, ElementsAre(15, 144));
+}
+
 TEST(UnitSlots, RefusesAnotherShapeAndStaysAsItWas) {
   UnitSlots slots({wire::MrpReduction::kGather, 8, 4});
   slots.add(0, 0, kTwo, Bytes{1, 1}, {});

@@ -1,0 +1,85 @@
+#include "fabric-sim/checked/reductions/values.h"
+
+#include <array>
+#include <cassert>
+
+namespace cepheus::sim {
+namespace {
+
+using arithmetic::Operation;
+using arithmetic::Type;
+
+unsigned bits_of(Type type) { return 8 * static_cast<unsigned>(arithmetic::size_of(type)); }
+
+std::uint64_t mask_of(Type type) { return ~std::uint64_t{0} >> (64 - bits_of(type)); }
+
+std::uint64_t infinity_of(Type type) {
+  return type == Type::kFloat ? 0x7F80'0000 : std::uint64_t{0x7FF0} << 48;
+}
+
+bool is_signed(Type type) {
+  return type == Type::kInt8 || type == Type::kInt16 || type == Type::kInt32 ||
+         type == Type::kInt64;
+}
+
+bool is_nan(Type type, std::uint64_t value) {
+  return is_floating(type) && (value & mask_of(type) >> 1) > infinity_of(type);
+}
+
+// The place of a value in the order of its type, from 0 on. Floating-point numbers have their sign
+// apart, so the order of negative ones is the reverse of that of their bits.
+std::uint64_t order_of(Type type, std::uint64_t value) {
+  const std::uint64_t sign = mask_of(type) / 2 + 1;
+  if (is_floating(type)) return (value & sign) != 0 ? mask_of(type) - value : value + sign;
+  return is_signed(type) ? value ^ sign : value;
+}
+
+std::uint64_t least(Type type, std::uint64_t a, std::uint64_t b, bool is_greatest) {
+  if (is_nan(type, a) || is_nan(type, b)) {
+    return type == Type::kFloat ? 0xFFC0'0000 : std::uint64_t{0xFFF8} << 48;
+  }
+  return (order_of(type, a) < order_of(type, b)) != is_greatest ? a : b;
+}
+
+}  // namespace
+
+std::uint64_t drawn_value(Type type, std::uint64_t random) {
+  const std::uint64_t value = random >> (64 - bits_of(type));
+  if (!is_floating(type)) return (random & 0x700) == 0 ? 0 : value;
+  if ((random & 0x300) != 0) return value;
+  const std::uint64_t sign = value & (mask_of(type) / 2 + 1), infinity = infinity_of(type);
+  const std::array<std::uint64_t, 4> special{0, 1, infinity, infinity + 1 + value % 1000};
+  return sign | special[random & 3];
+}
+
+std::uint64_t reduced_value(const mcast::ReductionUnits::Kind& kind, std::uint64_t a,
+                            std::uint64_t b) {
+  switch (kind.operation) {
+    case Operation::kBitOr:
+      return a | b;
+    case Operation::kBitAnd:
+      return a & b;
+    case Operation::kBitXor:
+      return a ^ b;
+    case Operation::kOr:
+      return a != 0 || b != 0 ? 1 : 0;
+    case Operation::kAnd:
+      return a != 0 && b != 0 ? 1 : 0;
+    case Operation::kXor:
+      return (a != 0) != (b != 0) ? 1 : 0;
+    case Operation::kMin:
+      return least(kind.type, a, b, false);
+    case Operation::kMax:
+      return least(kind.type, a, b, true);
+    case Operation::kSum:
+      return (a + b) & mask_of(kind.type);
+    case Operation::kProduct:
+      return a * b & mask_of(kind.type);
+    case Operation::kNone:
+      break;
+  }
+  assert(false);
+  return 0;
+}
+
+}  // namespace cepheus::sim

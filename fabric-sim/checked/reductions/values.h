@@ -1,0 +1,19 @@
+// Values of reductions, as bits in an integer, and what each operation makes of two of them. The switch
+// computes by arithmetic/loops.h; this oracle has nothing of it.
+#pragma once
+
+#include <cstdint>
+
+#include "libmcast/engine/reduction.h"
+
+namespace cepheus::sim {
+
+// A value of this type from random bits: of floating-point numbers often zeros, infinities, NaNs and
+// subnormal numbers; of integers often 0.
+std::uint64_t drawn_value(arithmetic::Type type, std::uint64_t random);
+
+// Precondition: the result does not depend on pairs.
+std::uint64_t reduced_value(const mcast::ReductionUnits::Kind& kind, std::uint64_t a,
+                            std::uint64_t b);
+
+}  // namespace cepheus::sim
