@@ -1,5 +1,5 @@
-// Operations and types of reductions, by their codes in a packet's immediate data. Of these,
-// docs/protocol.md, "Reductions", has the barrier and the bitwise OR so far. A packet has values of one type without gaps, in little-endian order.
+// Operations and types of reductions, by their codes in a packet's immediate data (docs/protocol.md,
+// "Reductions"). A packet has values of one type without gaps, in little-endian order.
 //
 // MPI defines bitwise and logical operations for integers alone.
 #pragma once

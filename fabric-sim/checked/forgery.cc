@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "arithmetic/operation.h"
 #include "fabric-sim/checked/scenario_plan.h"
 #include "wire/icrc.h"
 #include "wire/publication.h"
@@ -130,7 +131,8 @@ wire::Frame Forgery::part_of_reduction(const Host& forger, const GroupPlan& targ
   const std::uint32_t unit = random_.chance(0.8) ? random_.below(60) : random_.below(1u << 24);
   h.bth.psn = wire::group_start_psn(target.id, target.epoch) + unit;
   h.imm.value =
-      wire::ReductionImm{static_cast<std::uint8_t>(random_.below(3)), 0,
+      wire::ReductionImm{static_cast<std::uint8_t>(random_.below(arithmetic::kOperations + 1)),
+                         static_cast<std::uint8_t>(random_.below(arithmetic::kTypes + 1)),
                          static_cast<std::uint8_t>(target.epoch), static_cast<std::uint16_t>(unit)}
           .value();
   const std::array<std::uint8_t, 16> garbage{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};

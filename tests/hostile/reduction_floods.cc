@@ -3,6 +3,8 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "arithmetic/operation.h"
@@ -109,18 +111,22 @@ class OwnReduction : public Flood {
 };
 
 // Results are never acknowledged. Between good contributions there are ones beyond its credit, of
-// other epochs, operations and lengths.
+// other epochs and lengths, and ones that no switch serves.
 class ReductionFlood final : public OwnReduction {
  public:
   using OwnReduction::OwnReduction;
 
  private:
+  // No such operation; bits of doubles; their sum, which depends on their pairs. There is no such
+  // type; a barrier of one.
+  static constexpr std::array<std::pair<std::uint8_t, std::uint8_t>, 5> kRefused{
+      {{0xB, 0}, {1, 9}, {9, 9}, {9, 0xA}, {0, 9}}};
   bool make_packet(Frame& frame) override {
     const std::uint32_t kind = next_++ % 8;
     const std::uint32_t unit = kind == 0 ? unit_ + 1000 : unit_++;
     wire::ReductionImm imm = imm_of(unit);
     if (kind == 1) ++imm.epoch;
-    if (kind == 2) imm.operation = 9;
+    if (kind == 2) std::tie(imm.operation, imm.type) = kRefused[next_ / 8 % kRefused.size()];
     if (kind == 1 || kind == 2) --unit_;
     return contribute(frame, unit, imm, kind == 3 ? kLarge : 4 * kind);
   }

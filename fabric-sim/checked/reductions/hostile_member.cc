@@ -73,7 +73,7 @@ bool HostileMember::tamper(Instant, wire::Frame& frame, std::span<std::uint8_t> 
                                       headers->bth.psn);
   if (steps > 0) unit_ += static_cast<std::uint64_t>(steps);
   imm_ = wire::ReductionImm::from(headers->imm.value);
-  bytes_ = frame.payload_len;
+  bytes_ = static_cast<std::uint16_t>(frame.payload_len - headers->bth.pad_count);
   if (!has_begun_) return true;
   if (does(Attack::kGarbage)) {
     const auto payload = frame.external != nullptr
@@ -122,13 +122,18 @@ void HostileMember::send_contribution(std::uint64_t unit) {
   wire::ReductionImm imm = imm_;
   std::size_t bytes = bytes_;
   if (random_.chance(0.1)) {
+    // Often a sum of floating-point numbers, or a part of a value.
     imm.operation = static_cast<std::uint8_t>(random_.below(arithmetic::kOperations + 1));
-    bytes = 4 * random_.below(plan_.transport.path_mtu / 4 + 1);
+    if (random_.chance(0.5)) {
+      imm.type = static_cast<std::uint8_t>(random_.below(arithmetic::kTypes + 1));
+    }
+    bytes = random_.below(plan_.transport.path_mtu + 1);
   }
   imm.epoch = static_cast<std::uint8_t>(ledger_.plan().group.epoch);
   imm.unit = static_cast<std::uint16_t>(unit);
   h.imm.value = imm.value();
-  std::vector<std::uint8_t>& payload = payloads_.emplace_back(bytes);
+  std::vector<std::uint8_t>& payload = payloads_.emplace_back((bytes + 3) / 4 * 4);
+  h.bth.pad_count = static_cast<std::uint8_t>(payload.size() - bytes);
   for (std::uint8_t& byte : payload) byte = static_cast<std::uint8_t>(random_.next());
   wire::Frame frame;
   h.emit(frame, payload.size());

@@ -28,6 +28,17 @@ std::uint64_t ReductionLedger::value(std::size_t member, std::size_t operation,
                      wire::splitmix(group << 24 ^ operation << 12 ^ member, index));
 }
 
+std::uint64_t ReductionLedger::reduced(std::size_t operation, std::uint64_t index,
+                                       std::optional<std::size_t> without) const {
+  std::optional<std::uint64_t> all;
+  for (std::size_t member = 0; member < members(); ++member) {
+    if (member == without) continue;
+    const std::uint64_t one = value(member, operation, index);
+    all = all ? reduced_value(plan_.operations[operation].kind, *all, one) : one;
+  }
+  return all.value_or(0);
+}
+
 std::uint8_t ReductionLedger::result(std::size_t operation, std::uint64_t at) const {
   if (has_values(operation)) {
     const auto& [kind, bytes] = plan_.operations[operation];
@@ -35,10 +46,7 @@ std::uint8_t ReductionLedger::result(std::size_t operation, std::uint64_t at) co
     std::vector<std::uint8_t>& result = results_[operation];
     const std::size_t size = arithmetic::size_of(kind.type);
     for (std::uint64_t i = result.size() / size; i < bytes / size; ++i) {
-      std::uint64_t all = value(0, operation, i);
-      for (std::size_t member = 1; member < members(); ++member) {
-        all = reduced_value(kind, all, value(member, operation, i));
-      }
+      const std::uint64_t all = reduced(operation, i, std::nullopt);
       for (std::size_t k = 0; k < size; ++k) {
         result.push_back(static_cast<std::uint8_t>(all >> (8 * k)));
       }
@@ -64,19 +72,47 @@ std::uint8_t ReductionLedger::contribution(std::size_t member, std::size_t opera
   return static_cast<std::uint8_t>(whole & bits);
 }
 
-// Bits of a hostile member may be added, to all members' results alike.
-bool ReductionLedger::is_right(std::size_t operation, std::uint64_t at, std::uint8_t byte) {
-  if (!hostile_ || !hostile_->spoils) return byte == result(operation, at);
-  std::uint8_t honest = 0;
-  const bool is_or = !has_values(operation);
-  for (std::size_t member = 0; member < members(); ++member) {
-    if (is_or && !is_hostile(member)) honest |= contribution(member, operation, at);
+bool ReductionLedger::is_whole(std::size_t operation, std::uint64_t bytes) const {
+  return bytes % arithmetic::size_of(plan_.operations[operation].kind.type) == 0;
+}
+
+// The first wrong byte of whole values.
+std::optional<std::size_t> ReductionLedger::first_wrong(std::size_t operation, std::uint64_t offset,
+                                                        std::span<const std::uint8_t> data) {
+  if (!hostile_ || !hostile_->spoils) {
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      if (data[i] != result(operation, offset + i)) return i;
+    }
+    return std::nullopt;
   }
+  const std::size_t size = arithmetic::size_of(plan_.operations[operation].kind.type);
+  for (std::size_t i = 0; i < data.size(); i += size) {
+    if (!may_be_spoilt(operation, offset + i, data.subspan(i, size))) return i;
+  }
+  return std::nullopt;
+}
+
+// A hostile member may contribute any value, with all members' results alike.
+bool ReductionLedger::may_be_spoilt(std::size_t operation, std::uint64_t at,
+                                    std::span<const std::uint8_t> value) {
+  const ReductionOperation& one = plan_.operations[operation];
   spoilt_.resize(plan_.operations.size());
-  spoilt_[operation].resize(plan_.operations[operation].bytes);
-  std::optional<std::uint8_t>& first = spoilt_[operation][at];
-  if (!first) first = byte;
-  return (byte & honest) == honest && byte == *first;
+  spoilt_[operation].resize(one.bytes);
+  std::uint64_t got = 0, honest = 0;
+  for (std::size_t k = 0; k < value.size(); ++k) {
+    got |= std::uint64_t{value[k]} << (8 * k);
+    std::optional<std::uint8_t>& first = spoilt_[operation][at + k];
+    if (!first) first = value[k];
+    if (value[k] != *first) return false;
+  }
+  if (has_values(operation)) {
+    honest = reduced(operation, at / value.size(), hostile_->member);
+  } else {
+    for (std::size_t member = 0; member < members(); ++member) {
+      if (!is_hostile(member)) honest |= contribution(member, operation, at);
+    }
+  }
+  return may_result(one.kind, honest, got);
 }
 
 void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::uint64_t offset,
@@ -100,9 +136,10 @@ void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::ui
                                 std::to_string(own.ended));
   }
   own.received += data.size();
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    if (is_right(operation, offset + i, data[i])) continue;
-    return on_wrong(member, "byte " + std::to_string(offset + i) + part + " is wrong");
+  if (!is_whole(operation, data.size()))
+    return on_wrong(member, "a part" + part + " has half a value");
+  if (const auto wrong = first_wrong(operation, offset, data)) {
+    on_wrong(member, "byte " + std::to_string(offset + *wrong) + part + " is wrong");
   }
 }
 

@@ -47,7 +47,7 @@ class ReductionLedger {
 
   // This member is hostile from now on. The group may end, or wait for it, and the leader's reason
   // must name it. No check is of its own results. Other members get right results; if it spoils
-  // them, they are the same at all members, and plain bytes have all bits that others contributed.
+  // them, they are the same at all members, and some contribution of its own explains each value.
   struct Hostile {
     std::size_t member;
     std::string address;
@@ -74,9 +74,15 @@ class ReductionLedger {
   };
   bool has_values(std::size_t operation) const;
   std::uint64_t value(std::size_t member, std::size_t operation, std::uint64_t index) const;
+  // Of all members' values, or of those of all but one.
+  std::uint64_t reduced(std::size_t operation, std::uint64_t index,
+                        std::optional<std::size_t> without) const;
   std::uint8_t result(std::size_t operation, std::uint64_t at) const;
   bool is_hostile(std::size_t member) const { return hostile_ && hostile_->member == member; }
-  bool is_right(std::size_t operation, std::uint64_t at, std::uint8_t byte);
+  bool is_whole(std::size_t operation, std::uint64_t bytes) const;
+  std::optional<std::size_t> first_wrong(std::size_t operation, std::uint64_t offset,
+                                         std::span<const std::uint8_t> data);
+  bool may_be_spoilt(std::size_t operation, std::uint64_t at, std::span<const std::uint8_t> value);
   std::string name(std::size_t member) const;
   bool is_named(std::size_t member, const std::string& why) const;
   bool is_done(const Member& member) const;

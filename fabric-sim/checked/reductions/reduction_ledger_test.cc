@@ -3,6 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <span>
+
 namespace cepheus::sim {
 namespace {
 
@@ -142,6 +149,83 @@ TEST_F(ReductionLedgerTest, FindsAnEndThatDoesNotNameTheHostileMember) {
   EXPECT_FALSE(findings_.first());
   ledger_.on_failed(0, "10.0.0.1 has failed");
   EXPECT_EQ(found(), Invariant::kLiveness);
+}
+
+// Three members, and an operation on two values.
+class LedgerOfValues : public ReductionLedgerTest {
+ protected:
+  using Values = std::array<std::int32_t, 2>;
+  using ValueBytes = std::array<std::uint8_t, sizeof(Values)>;
+
+  explicit LedgerOfValues(arithmetic::Operation operation = arithmetic::Operation::kSum)
+      : values_(plan_of(operation), findings_) {
+    for (std::size_t member = 0; member < 3; ++member) values_.on_contributed(member);
+  }
+  static ReductionPlan plan_of(arithmetic::Operation operation) {
+    ReductionPlan one = plan();
+    one.group.members.push_back({2, 1});
+    one.operations = {{{operation, arithmetic::Type::kInt32}, sizeof(Values)}};
+    return one;
+  }
+  Values contribution(std::size_t member) const {
+    ValueBytes bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = values_.contribution(member, 0, i);
+    return std::bit_cast<Values>(bytes);
+  }
+  Values sums() const {
+    std::array<std::uint32_t, 2> all{};
+    for (std::size_t member = 0; member < 3; ++member) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        all[i] += static_cast<std::uint32_t>(contribution(member)[i]);
+      }
+    }
+    return std::bit_cast<Values>(all);
+  }
+  void take(std::size_t member, Values values) {
+    values_.on_part(member, 0, 0, std::bit_cast<ValueBytes>(values));
+  }
+
+  ReductionLedger values_;
+};
+
+TEST_F(LedgerOfValues, AcceptsTheirSumsAlone) {
+  take(0, sums());
+  ASSERT_FALSE(findings_.first());
+  take(1, {sums()[0], sums()[1] ^ 1});
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(LedgerOfValues, FindsAPartThatDividesAValue) {
+  const auto bytes = std::bit_cast<ValueBytes>(sums());
+  values_.on_part(0, 0, 0, std::span(bytes).first(6));
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(LedgerOfValues, AcceptsTheSameSumsOfAHostileMemberAlone) {
+  values_.on_hostile({1, "10.0.0.2", true});
+  take(0, {7, 8});
+  ASSERT_FALSE(findings_.first()) << "it may contribute any value";
+  take(2, {7, 9});
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+class LedgerOfMaxima : public LedgerOfValues {
+ protected:
+  LedgerOfMaxima() : LedgerOfValues(arithmetic::Operation::kMax) {}
+};
+
+TEST_F(LedgerOfMaxima, MayBeGreaterByAHostileMember) {
+  values_.on_hostile({1, "10.0.0.2", true});
+  constexpr std::int32_t kGreatest = std::numeric_limits<std::int32_t>::max();
+  take(0, {kGreatest, std::max(contribution(0)[1], contribution(2)[1])});
+  EXPECT_FALSE(findings_.first());
+}
+
+TEST_F(LedgerOfMaxima, AreAtLeastThoseOfHonestMembers) {
+  values_.on_hostile({1, "10.0.0.2", true});
+  constexpr std::int32_t kGreatest = std::numeric_limits<std::int32_t>::max();
+  take(0, {kGreatest, std::max(contribution(0)[1], contribution(2)[1]) - 1});
+  EXPECT_EQ(found(), Invariant::kDelivery);
 }
 
 TEST_F(ReductionLedgerTest, FindsAnOperationThatNeverEnds) {

@@ -82,4 +82,19 @@ std::uint64_t reduced_value(const mcast::ReductionUnits::Kind& kind, std::uint64
   return 0;
 }
 
+bool may_result(const mcast::ReductionUnits::Kind& kind, std::uint64_t value,
+                std::uint64_t result) {
+  switch (kind.operation) {
+    case Operation::kBitXor:
+    case Operation::kSum:
+      return true;
+    case Operation::kXor:
+      return result <= 1;
+    case Operation::kProduct:  // it has all factors 2 of both
+      return value == 0 ? result == 0 : result % (value & (~value + 1)) == 0;
+    default:  // of a value and the result, these make the result again
+      return reduced_value(kind, value, result) == result;
+  }
+}
+
 }  // namespace cepheus::sim

@@ -15,5 +15,7 @@ std::uint64_t drawn_value(arithmetic::Type type, std::uint64_t random);
 // Precondition: the result does not depend on pairs.
 std::uint64_t reduced_value(const mcast::ReductionUnits::Kind& kind, std::uint64_t a,
                             std::uint64_t b);
+// Whether some other value makes this result of `value`.
+bool may_result(const mcast::ReductionUnits::Kind& kind, std::uint64_t value, std::uint64_t result);
 
 }  // namespace cepheus::sim

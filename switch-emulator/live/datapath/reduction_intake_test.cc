@@ -53,10 +53,9 @@ class ReductionBudget : public DatapathTest {
     headers.bth.opcode = opcode;
     headers.bth.destination_qp = wire::kVirtualQpn;
     headers.bth.psn = wire::group_start_psn(kGroup, kEpoch) + static_cast<std::int32_t>(unit);
-    const auto operation = bytes > 0 ? wire::ReductionOp::kOr : wire::ReductionOp::kNone;
-    headers.imm.value = wire::ReductionImm{static_cast<std::uint8_t>(operation), 0, kEpoch,
-                                           static_cast<std::uint16_t>(unit)}
-                            .value();
+    const std::uint8_t operation = bytes > 0 ? 1 : 0;  // bitwise OR, or a barrier
+    headers.imm.value =
+        wire::ReductionImm{operation, 0, kEpoch, static_cast<std::uint16_t>(unit)}.value();
     headers.aeth = aeth;
     Frame frame;
     headers.emit(frame, bytes);
