@@ -33,6 +33,9 @@ struct RegionView {
 struct LateView {
   std::uint64_t unit = 0;
   Instant since{};  // of the first contribution to it at this switch
+  // That contribution (arithmetic/operation.h).
+  std::uint8_t operation = 0, type = 0;
+  std::uint16_t bytes = 0;
 };
 struct PathView {
   PortId port;

@@ -57,7 +57,7 @@ MAY_INCLUDE = {
     "controller": [ARITHMETIC, WIRE],
     PORTS: [WIRE, ROUTING],
     "nic-emulator/verbs": [WIRE, "nic-emulator/engine", PORTS],
-    LIVE_STATUS: [WIRE, NET, "switch-emulator/engine", PORTS],
+    LIVE_STATUS: [ARITHMETIC, WIRE, NET, "switch-emulator/engine", PORTS],
     LIVE_DATAPATH: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS, LIVE_STATUS],
     LIVE_CONTROL: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS, LIVE_STATUS, LIVE_DATAPATH],
     LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS, *LIVE_PARTS],

@@ -4,6 +4,7 @@
 #include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/reduction/reduction_group.h"
 #include "switch-emulator/engine/views.h"
+#include "wire/reduction.h"
 
 namespace cepheus::fabric {
 
@@ -19,7 +20,10 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
     if (i == up) continue;
     const Unit next = hops_[i].in.next();
     path.lag = static_cast<std::uint32_t>(newest_ - next);
-    if (next < newest_ && !has_failed_) path.late = {next, slots_.contribution(next).since};
+    if (next >= newest_ || has_failed_) continue;
+    const UnitSlots::Contribution& first = slots_.contribution(next);
+    const auto imm = wire::ReductionImm::from_what(first.shape.what);
+    path.late = {next, first.since, imm.operation, imm.type, first.shape.bytes};
   }
   ReductionView& reduction = view.reduction.emplace();
   reduction.unit = slots_.unit_bytes();

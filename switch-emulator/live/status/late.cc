@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "arithmetic/contribution_text.h"
 #include "switch-emulator/live/status/text_table.h"
 
 namespace cepheus::live {
@@ -26,18 +27,27 @@ struct Place {
 };
 using Places = std::vector<Place>;
 
+struct First {
+  wire::Instant at = wire::kNever;
+  std::string text;
+};
+
 // By unit, of those that some switch shows.
-std::map<std::uint64_t, wire::Instant> first_contributions(const Places& places) {
-  std::map<std::uint64_t, wire::Instant> first;
-  const auto take = [&](std::uint64_t unit, wire::Instant at) {
-    const auto known = first.emplace(unit, at).first;
-    known->second = std::min(known->second, at);
+std::map<std::uint64_t, First> first_contributions(const Places& places) {
+  std::map<std::uint64_t, First> first;
+  const auto take = [&](std::uint64_t unit, wire::Instant at) -> First& {
+    First& known = first[unit];
+    known.at = std::min(known.at, at);
+    return known;
   };
   for (const Place& place : places) {
     const fabric::ReductionView& reduction = *place.group->reduction;
     if (reduction.waits_since) take(reduction.results, *reduction.waits_since);
     for (const fabric::PathView& path : place.group->paths) {
-      if (path.late) take(path.late->unit, path.late->since);
+      if (!path.late) continue;
+      const fabric::LateView& late = *path.late;
+      take(late.unit, late.since).text =
+          arithmetic::contribution_text(late.operation, late.type, late.bytes);
     }
   }
   return first;
@@ -69,9 +79,10 @@ std::vector<LateMember> missing_at(const FabricStatus& status, const Places& pla
       if (next >= newest) continue;
       if (is_trunk && (!path.late || is_shown(places, neighbour_name(path.name)))) continue;
       const auto known = first.find(next);
-      const wire::Instant since = known == first.end() ? status.now : known->second;
+      const First others = known == first.end() ? First{status.now, ""} : known->second;
       missing.push_back({group.id, group.epoch, next, newest - next, path.name, path.host,
-                         place.at->name, std::max(status.now - since, wire::Duration{})});
+                         place.at->name, std::max(status.now - others.at, wire::Duration{}),
+                         others.text});
     }
   }
   return missing;
@@ -150,7 +161,8 @@ nlohmann::json late_json(const FabricStatus& status) {
                    {"host", each.host.is_unset() ? "" : each.host.to_string()},
                    {"switch", each.at},
                    {"late_ns", each.late.count()},
-                   {"since_utc_ns", (status.utc - each.late).count()}});
+                   {"since_utc_ns", (status.utc - each.late).count()},
+                   {"others", each.others}});
   }
   nlohmann::json failed = nlohmann::json::array();
   for (const FailedGroup& each : failed_groups(status)) {
@@ -167,7 +179,8 @@ std::string late_time_text(wire::Duration late) {
   return seconds < 1 ? decimal(1000 * seconds) + " ms" : decimal(seconds) + " s";
 }
 
-// "198.18.0.1  unit 17: h2 (10.0.0.3) at leaf1, late for 12.3 s, since 2026-11-29 20:03:02.850"
+// "198.18.0.1  unit 17: h2 (10.0.0.3) at leaf1, late for 12.3 s, since 2026-11-29 20:03:02.850; others
+// have contributed 8 bytes to a sum of int64"
 // "198.18.0.2  has failed at leaf1: members that reduce different things"
 std::string late_text(const FabricStatus& status, bool colour) {
   std::string text;
@@ -178,7 +191,8 @@ std::string late_text(const FabricStatus& status, bool colour) {
             styled(each.name, Style::kAlarm, colour) +
             (is_trunk ? "" : " (" + each.host.to_string() + ")") + " at " + printable(each.at) +
             ", late for " + late_time_text(each.late) + ", since " +
-            local_time(status.utc - each.late) + "\n";
+            local_time(status.utc - each.late) +
+            (each.others.empty() ? "" : "; others have contributed " + each.others) + "\n";
   }
   for (const FailedGroup& each : failed_groups(status)) {
     text += styled(each.group.to_string(), Style::kTitle, colour) + "  " +

@@ -30,6 +30,8 @@ struct LateMember {
   wire::Ipv4 host;   // unset: a trunk's
   std::string at;    // the member's switch
   wire::Duration late{};
+  // What others have contributed: "8 bytes to a sum of int64". Empty: no switch shows it.
+  std::string others;
 };
 
 // A group that has failed at a switch: its leader has to end it, and nobody is late.
@@ -50,7 +52,7 @@ std::optional<FailedGroup> failure_of(const FabricStatus& status, wire::McstId g
                                       std::uint16_t epoch);
 
 // {"late": [{"group", "epoch", "unit", "units", "name", "host": "" if it is a trunk, "switch",
-//            "late_ns", "since_utc_ns": since 1970}],
+//            "late_ns", "since_utc_ns": since 1970, "others"}],
 //  "failed": [{"group", "epoch", "switch", "reason"}]}
 nlohmann::json late_json(const FabricStatus& status);
 // A line for each of them, in local time, and for each group that has failed; or that nobody is late.

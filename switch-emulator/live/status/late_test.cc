@@ -57,7 +57,7 @@ class LateMembers : public testing::Test {
     for (fabric::PathView& path : at(name).paths) {
       if (path.name != to) continue;
       path.lag = static_cast<std::uint32_t>(at(name).reduction->newest - unit);
-      path.late = {unit, since};
+      path.late = {unit, since, 9, 7, 8};  // a sum of int64
     }
   }
   std::vector<std::string> names() const {
@@ -82,7 +82,8 @@ TEST_F(LateMembers, AreNamedWithUnitSwitchAndTime) {
   late("leaf0", "spine0", 7, kNow - 50ms);
   open("spine0", 8, kNow - 40ms);
   open("leaf1", 8, kNow - 60ms);
-  const std::string since = "since 2027-01-15 07:59:59.940\n";
+  const std::string since =
+      "since 2027-01-15 07:59:59.940; others have contributed 8 bytes to a sum of int64\n";
   EXPECT_EQ(late_text(status_, false),
             "198.18.0.1  unit 7: h1 (10.0.0.2) at leaf0, late for 60.0 ms, " + since)
       << "a member at leaf1 was the first";
@@ -96,7 +97,8 @@ TEST_F(LateMembers, AreNamedWithUnitSwitchAndTime) {
                                  {"host", "10.0.0.2"},
                                  {"switch", "leaf0"},
                                  {"late_ns", 60'000'000},
-                                 {"since_utc_ns", 1'799'999'999'940'000'000}}));
+                                 {"since_utc_ns", 1'799'999'999'940'000'000},
+                                 {"others", "8 bytes to a sum of int64"}}));
 }
 
 // Their switch knows of no unit yet.

@@ -62,6 +62,9 @@ void fields(auto& archive, Of<fabric::RegionView> auto& region) {
 void fields(auto& archive, Of<fabric::LateView> auto& late) {
   archive("unit", late.unit);
   archive("since_ns", late.since);
+  archive("operation", late.operation);
+  archive("type", late.type);
+  archive("bytes", late.bytes);
 }
 
 void fields(auto& archive, Of<fabric::PathView> auto& path) {
