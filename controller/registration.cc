@@ -272,10 +272,10 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const bool is_unreachable = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
   // Of the leader's memory or port, by its own switch.
-  const bool may_name_leader = reason == MrpReject::kRemoteAccess ||
-                               reason == MrpReject::kWriteMode || reason == MrpReject::kTooLong ||
-                               reason == MrpReject::kMismatch ||
-                               reason == MrpReject::kResultRefused;
+  const bool may_name_leader =
+      reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode ||
+      reason == MrpReject::kTooLong || reason == MrpReject::kMismatch ||
+      reason == MrpReject::kResultRefused || reason == MrpReject::kOperation;
   const bool in_operation = is_unreachable || may_name_leader;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);

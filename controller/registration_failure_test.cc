@@ -130,7 +130,20 @@ TEST(Registration, NamesTheOperationsOfMembersThatDiffer) {
   net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kMismatch, {one, other})});
   EXPECT_THAT(net.leader.error().text,
               HasSubstr("10.0.0.2 (qp 0x12) has contributed 8 bytes to a sum of int64, and "
-                        "10.0.0.3 (qp 0x13) has contributed 4 bytes of operation 0xff"));
+                        "10.0.0.3 (qp 0x13) has contributed 4 bytes to operation 15 of type 15"));
+}
+
+TEST(Registration, NamesAContributionThatASwitchDoesNotServe) {
+  StartedNetwork net(3);
+  net.run_until_idle();
+  MrpMember one = member(1);
+  one.flags = 0x99, one.token = 8;
+  net.deliver({host(1), reject(MrpReject::kOperation, {one})});
+  EXPECT_EQ(net.leader.state(), State::kActive) << "no member may send it";
+  net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kOperation, {one})});
+  EXPECT_THAT(net.leader.error().text,
+              HasSubstr("can't reduce: 10.0.0.2 (qp 0x12) has contributed 8 bytes to a sum of "
+                        "double, which this switch does not serve: "));
 }
 
 TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {

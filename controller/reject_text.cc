@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "arithmetic/operation.h"
+#include "arithmetic/contribution_text.h"
 #include "wire/reduction.h"
 
 namespace cepheus::mrp {
@@ -25,20 +25,9 @@ std::string list_of(std::span<const MrpMember> members, const char* nobody = "a 
   return text;
 }
 
-// "nothing, as to a barrier", "64 bytes", "8 bytes to a sum of int64", "64 bytes of operation 0xff".
 std::string contribution_text(const MrpMember& member) {
-  if (member.flags == 0 && member.token == 0) return "nothing, as to a barrier";
   const auto what = wire::ReductionImm::from_what(member.flags);
-  const std::string bytes = std::to_string(member.token) + " bytes";
-  const auto operation = static_cast<arithmetic::Operation>(what.operation);
-  const auto type = static_cast<arithmetic::Type>(what.type);
-  if (operation == arithmetic::Operation::kBitOr && type == arithmetic::Type::kUint8) return bytes;
-  if (what.operation != 0 && what.operation < arithmetic::kOperations &&
-      what.type < arithmetic::kTypes)
-    return bytes + " to a " + name(operation) + " of " + name(type);
-  char number[8];
-  std::snprintf(number, sizeof number, "0x%x", member.flags);
-  return bytes + " of operation " + number;
+  return arithmetic::contribution_text(what.operation, what.type, member.token);
 }
 
 std::string contributions_text(std::span<const MrpMember> named) {
@@ -120,6 +109,10 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return contributions_text(named) +
              ", to one unit: call the same reductions in the same order on all members, and create "
              "fresh groups";
+    case MrpReject::kOperation:
+      return contributions_text(named) +
+             ", which this switch does not serve: bring that member and the switches to the same "
+             "version, or gather the values, and create fresh groups";
     case MrpReject::kResultRefused:
       return list_of(named) +
              " had no receive that holds a result, or its device failed: the group's reason on "
@@ -147,6 +140,7 @@ std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const 
                      : reason == MrpReject::kWriteMode     ? " can't serve the group's WRITEs: "
                      : reason == MrpReject::kTooLong       ? " dropped a packet of the group: "
                      : reason == MrpReject::kMismatch      ? " can't reduce: "
+                     : reason == MrpReject::kOperation     ? " can't reduce: "
                      : reason == MrpReject::kResultRefused ? " could not deliver a result: "
                                                            : " refused the registration: ";
   return from.to_string() + what + reason_and_remedy(reason, id, named);

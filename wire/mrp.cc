@@ -98,8 +98,9 @@ constexpr std::array kRejectNames{"none",
                                   "no memory for another reduction group",
                                   "a kind of group that the switch does not serve",
                                   "members that reduce different things",
-                                  "a result that a member's device refused"};
-static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kResultRefused) + 1);
+                                  "a result that a member's device refused",
+                                  "an operation that the switch does not serve"};
+static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kOperation) + 1);
 
 // By MrpType, which has no 0.
 constexpr std::array kTypeNames{

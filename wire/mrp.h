@@ -100,6 +100,9 @@ enum class MrpReject : std::uint8_t {
   // `flags` are the operation and type (wire/reduction.h), and `token` the bytes.
   kMismatch = 20,
   kResultRefused = 21,  // the named member's NIC has refused a result
+  // The named member has contributed to an operation that its switch does not serve, or a part of a
+  // value; with a record as of kMismatch.
+  kOperation = 22,
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);

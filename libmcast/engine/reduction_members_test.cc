@@ -144,6 +144,9 @@ TEST(Ending, OfAReductionNamesItsCause) {
   const Ending refused = ending_of(true, wire::MrpReject::kResultRefused, leader);
   EXPECT_EQ(refused.status, MCAST_ERR_FABRIC);
   EXPECT_THAT(refused.reason, HasSubstr("refused a result"));
+  const Ending unserved = ending_of(true, wire::MrpReject::kOperation, leader);
+  EXPECT_EQ(unserved.status, MCAST_ERR_FABRIC);
+  EXPECT_THAT(unserved.reason, HasSubstr("that its switch does not serve"));
 }
 
 }  // namespace

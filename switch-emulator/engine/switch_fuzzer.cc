@@ -213,11 +213,12 @@ std::vector<std::uint8_t> shaped_reduction(std::uint16_t port, const Choices& by
   h.ip.destination = port == 3 && !is_up ? own : id;
   h.bth.destination_qp = port == 3 ? wire::Qpn(1) : wire::kVirtualQpn;
   h.bth.pad_count = byte(3) & 3;
-  h.imm.value =
-      wire::ReductionImm{
-          static_cast<std::uint8_t>(byte(2) & 3), static_cast<std::uint8_t>(byte(2) >> 2 & 1), 1,
-          static_cast<std::uint16_t>(static_cast<std::int8_t>(byte(1)) + (byte(2) >> 7))}
-          .value();
+  // Barriers, ORs, maxima and sums, of bytes, int32, float and one unknown type.
+  constexpr std::uint8_t kOperations[] = {0, 1, 8, 9}, kTypes[] = {0, 5, 8, 10};
+  h.imm.value = wire::ReductionImm{kOperations[byte(2) & 3], kTypes[byte(2) >> 2 & 3], 1,
+                                   static_cast<std::uint16_t>(static_cast<std::int8_t>(byte(1)) +
+                                                              (byte(2) >> 7))}
+                    .value();
   h.aeth.kind = static_cast<wire::AckKind>(byte(4) >> 6);
   h.aeth.value = byte(4) % 51;
   return with_payload(h, (byte(3) >> 2) % 5 * 4u);

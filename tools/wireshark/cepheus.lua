@@ -28,7 +28,7 @@ local REASONS = {[0] = "none", "table full", "no route", "group id in use", "mal
                  "another write mode than the switches have", "the switches serve no sender groups",
                  "a packet too long for a port on the way", "no memory for another reduction group",
                  "a kind of group that the switch does not serve", "members that reduce different things",
-                 "a result that a member's device refused"}
+                 "a result that a member's device refused", "an operation that the switch does not serve"}
 local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER", "REDUCTION", "TREE"}
 local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER, REDUCTION, TREE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local ORDERS = {[0] = "report alone", "drop the last packet of a message", "drop a data packet", "drop a merged ACK", "send CNPs"}

@@ -30,11 +30,11 @@ std::uint16_t length_of(const GroupPacket& packet) {  // without the pad
 }
 
 // Sums and products of floating-point numbers depend on their pairs: they can't be added as they come.
-bool is_served(const wire::ReductionImm& imm, std::uint16_t bytes, std::uint16_t most_bytes) {
-  if (imm.what() == 0) return bytes == 0;  // a barrier
+bool is_served(const UnitShape& shape) {
+  if (shape.what == 0) return shape.bytes == 0;  // a barrier
+  const auto imm = wire::ReductionImm::from_what(shape.what);
   const auto combiner = arithmetic::Combiner::find(imm.operation, imm.type);
-  return combiner && !combiner->depends_on_pairs() && bytes % combiner->size() == 0 &&
-         bytes <= most_bytes;
+  return combiner && !combiner->depends_on_pairs() && shape.bytes % combiner->size() == 0;
 }
 
 // The packet's payload with its pad, in `copy`: its writer can still change the original. Empty if
@@ -91,7 +91,10 @@ void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   if (!payload) return call.count(Counter::kDropCorrupt);
   take_marks(call, packets, packet);
   const bool is_too_long = payload->size() > copy.size();
-  if (opcode != wire::Opcode::kRcSendOnlyImm || is_too_long) return refuse(call, packets, packet);
+  if (opcode != wire::Opcode::kRcSendOnlyImm || is_too_long) {
+    call.count(Counter::kDropNotMulticastable);
+    return refuse(packets, packet);
+  }
   take_unit(call, packets, packet, *payload);
 }
 
@@ -114,14 +117,26 @@ void ReductionGroup::take_class(const GroupPacket& packet) {
 }
 
 // A NIC ends its queue pair for this NAK. It acknowledges all before it, and they are stored.
-void ReductionGroup::refuse(Call& call, HopPackets& packets, const GroupPacket& packet) {
-  call.count(Counter::kDropNotMulticastable);
+void ReductionGroup::refuse(HopPackets& packets, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const bool is_request =
       wire::opcode_info(opcode).request() && service_of(opcode) == wire::Service::kRc;
   if (!tree_.paths[packet.path].is_host || !is_request) return;
   packets.send_answer(packet.path, hops_[packet.path].in.next(),
                       Aeth::nak(NakCode::kInvalidRequest));
+}
+
+// False: it has counted why not. The leader ends the group for values that no switch serves: the
+// member's queue pair alone does not show their operation.
+bool ReductionGroup::may_take(Call& call, const GroupPacket& packet, const UnitShape& shape) {
+  if (shape.bytes > wire::least_known(slots_.unit_bytes(), packet.path_mtu)) {
+    call.count(Counter::kDropNotMulticastable);
+    return false;
+  }
+  if (is_served(shape)) return true;
+  call.count(Counter::kDropReductionOperation);
+  if (!failure_) failure_ = {MrpReject::kOperation, {{{packet.path, shape.what, shape.bytes}}}};
+  return false;
 }
 
 // `payload`: with its pad, and intact.
@@ -154,8 +169,7 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
     if (tree_.paths[path].is_host) CEPHEUS_SITUATION("a contribution is missing before another");
     return packets.send_answer(path, in.next(), Aeth::nak(NakCode::kSequenceError));
   }
-  const std::uint16_t most = wire::least_known(slots_.unit_bytes(), packet.path_mtu);
-  if (!is_served(imm, shape.bytes, most)) return refuse(call, packets, packet);
+  if (!may_take(call, packet, shape)) return refuse(packets, packet);
   const UnitSlots::Content content{shape, payload.first(shape.bytes)};
   return path == parent() ? take_result(call, packets, packet, content)
                           : take_contribution(call, packets, packet, content);

@@ -102,7 +102,8 @@ class ReductionGroup final : public Behaviour {
   void take_class(const GroupPacket& packet);
   void take_marks(Call& call, HopPackets& packets, const GroupPacket& packet);
   void slow(Call& call, HopPackets& packets, PathNo path);
-  void refuse(Call& call, HopPackets& packets, const GroupPacket& packet);
+  bool may_take(Call& call, const GroupPacket& packet, const UnitShape& shape);
+  void refuse(HopPackets& packets, const GroupPacket& packet);
   void complete(Call& call, HopPackets& packets);
   void publish(Call& call, HopPackets& packets);
   void send_due(Call& call, HopPackets& packets, PathNo path);

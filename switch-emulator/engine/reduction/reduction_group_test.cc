@@ -156,57 +156,6 @@ TEST_F(Reduction, RefusesContributionsBeyondTheCreditAndKeepsNothing) {
   EXPECT_EQ(net_->inbox(0), Texts({"ack 8"})) << "the result of unit 0 has given credit";
 }
 
-TEST_F(Reduction, RefusesWhatItCannotAddAndAcknowledgesWhatItHas) {
-  members_.contribute(0);
-  members_.send(0, 1, 0xB0, Bytes(4, 1));
-  EXPECT_EQ(net_->inbox(0), Texts({"fatal 1 c1"})) << "no such operation";
-  members_.send(1, 0, 0x1A, Bytes(4, 1));
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "no such type";
-  members_.send(1, 0, 0x18, Bytes(4, 1));
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "no bits of floating-point numbers";
-  members_.send(1, 0, 0x99, Bytes(8, 1));
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "a sum of doubles depends on their pairs";
-  members_.send(1, 0, 0x97, Bytes(12, 1));
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "one and a half values";
-  members_.send(1, 0, 0x01, {});
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "a barrier has no type";
-  members_.send(1, 0, kBarrier, Bytes(4, 1));
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "a barrier has no bytes";
-  members_.send(1, 0, kOr, Bytes(4097, 1));
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "longer than a unit";
-  members_.send(1, 0, kOr, Bytes(4104, 1));
-  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"})) << "longer than any unit";
-  net_->write(2, 0, 1, 0, 64);
-  net_->data(2, 0);
-  EXPECT_EQ(net_->inbox(2), Texts({"fatal 0 c1", "fatal 0 c1"})) << "no immediate data";
-}
-
-TEST_F(Reduction, ComputesOnValues) {
-  const auto result_of = [&](std::uint8_t what, const std::array<Bytes, 3>& contributions) {
-    const Unit unit = unit_++;
-    for (std::size_t m : {0, 1, 2}) members_.send(m, unit, what, contributions[m]);
-    Bytes result;
-    for (const auto& bytes : net_->frames(1)) {
-      const auto frame = Frame::from_bytes(bytes);
-      const auto headers = wire::RoceHeaders::parse(*frame);
-      if (headers->bth.opcode != wire::Opcode::kRcSendOnlyImm) continue;
-      EXPECT_EQ(wire::ReductionImm::from(headers->imm.value).what(), what);
-      result.assign(frame->payload().begin(), frame->payload().end());
-    }
-    for (std::size_t m : {0, 1, 2}) net_->inbox(m);
-    return result;
-  };
-  EXPECT_EQ(result_of(0x92, {{{1, 0, 255, 255}, {2, 1, 1, 0}, {0, 0, 1, 0}}}), Bytes({3, 1, 1, 0}))
-      << "sums of uint16 wrap";
-  EXPECT_EQ(result_of(0x71, {{{1, 2, 3, 255}, {0, 2, 4, 1}, {5, 2, 3, 2}}}), Bytes({0, 2, 3, 255}))
-      << "the least int8";
-  EXPECT_EQ(result_of(0x64, {{{4, 0, 0, 0}, {0, 9, 0, 0}, {0, 0, 0, 1}}}), Bytes({1, 0, 0, 0}))
-      << "logical xor of uint32";
-  EXPECT_EQ(result_of(0x88, {{{0, 0, 0x80, 0x3F}, {0, 0, 0, 0x40}, {0, 0, 0x80, 0xBF}}}),
-            Bytes({0, 0, 0, 0x40}))
-      << "the greatest float: 1, 2, -1";
-}
-
 TEST_F(Reduction, DropsPacketsOfAnotherEpochOrUnit) {
   auto h = net_->headers_from(0, wire::Opcode::kRcSendOnlyImm, 0);
   for (const wire::ReductionImm imm : {wire::ReductionImm{0, 0, 2, 0}, {0, 0, 1, 1}}) {
