@@ -126,11 +126,11 @@ local wrong = {
 }
 mrp.fields, mrp.experts = f, wrong
 
--- State from earlier packets of the capture: epochs by group, turns between switches, and the state at each frame.
-local epochs, turns, known
+-- State from earlier packets of the capture: epochs by group, groups that reduce, turns between switches, and the state at each frame.
+local epochs, reductions, turns, known
 
 function group.init()
-  epochs, turns, known = {}, {}, {}
+  epochs, reductions, turns, known = {}, {}, {}, {}
 end
 
 -- wire::group_start_psn: SplitMix64 of group and epoch, below 0xFF0000.
@@ -279,9 +279,9 @@ local function add_record(tree, range, type)
   end
 end
 
--- The records between header and stated length. Returns the text for the packet list.
+-- The records between header and stated length. Returns the text for the packet list, and whether one is REDUCTION.
 local function add_records(tree, range, type)
-  local at, said, count = 0, {}, 0
+  local at, said, count, reduces = 0, {}, 0, false
   while at < range:len() do
     local rest = range:len() - at
     local size = rest >= 4 and range(at + 1, 1):uint() * 4 or 0
@@ -290,6 +290,7 @@ local function add_records(tree, range, type)
       break
     end
     local text = add_record(tree, range(at, size), type)
+    reduces = reduces or range(at, 1):uint() == REDUCTION
     if text ~= nil then
       count = count + 1
       if count <= 4 then said[count] = text end
@@ -297,12 +298,13 @@ local function add_records(tree, range, type)
     at = at + size
   end
   if count > 4 then said[5] = (count - 4) .. " more" end
-  return table.concat(said, ", ")
+  return table.concat(said, ", "), reduces
 end
 
 -- The previous group may still send during a registration: the activated epoch counts.
-local function remember(type, id, epoch)
+local function remember(type, id, epoch, reduces)
   if type == ACTIVATE or (type == REGISTER and epochs[id] == nil) then epochs[id] = epoch end
+  if type == REGISTER then reductions[id] = reduces end
 end
 
 function mrp.dissector(buffer, packet, root)
@@ -339,8 +341,10 @@ function mrp.dissector(buffer, packet, root)
     tree:add_proto_expert_info(wrong.short)
     return size
   end
+  local reduces = false
   if stated > HEADER then
-    local records = add_records(tree, buffer(HEADER, stated - HEADER), type)
+    local records
+    records, reduces = add_records(tree, buffer(HEADER, stated - HEADER), type)
     if records ~= "" then packet.cols.info = info .. ": " .. records end
   end
   if size - stated == SIGNATURE then
@@ -348,7 +352,7 @@ function mrp.dissector(buffer, packet, root)
   elseif size > stated and type ~= PROBE and type ~= PROBED then  -- there it is padding
     tree:add_proto_expert_info(wrong.tail)
   end
-  if not packet.visited then remember(type, id, epoch) end
+  if not packet.visited then remember(type, id, epoch, reduces) end
   return size
 end
 
@@ -369,7 +373,10 @@ local DATA, ACK, NAK, RNR_NAK, CNP, REFUSED = 1, 2, 3, 4, 5, 6
 local WAYS = {"from a host", "between switches", "to a host"}
 local FROM_HOST, BETWEEN, TO_HOST = 1, 2, 3
 local NAK_CODES = {[0] = "sequence error", "invalid request", "remote access", "remote operational error", "invalid RD request"}
-local VIRTUAL_QPN = 1
+local VIRTUAL_QPN, SEND_WITH_IMMEDIATE = 1, 5
+-- arithmetic/operation.h
+local OPERATIONS = {[0] = "barrier", "bit or", "bit and", "bit xor", "or", "and", "xor", "min", "max", "sum", "product"}
+local VALUES = {[0] = "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float", "double"}
 
 local g = {
   id = field(ProtoField.ipv4, "group.id", "Group (McstID)"),
@@ -385,12 +392,16 @@ local g = {
   asks = field(ProtoField.uint24, "group.asks_for", "Asks for PSN"),
   code = field(ProtoField.uint8, "group.nak_code", "Says", base.DEC, NAK_CODES),
   who = field(ProtoField.string, "group.who", "Sender"),
+  operation = field(ProtoField.uint8, "group.reduction.operation", "Operation", base.DEC, OPERATIONS),
+  values = field(ProtoField.uint8, "group.reduction.type", "Type of the values", base.DEC, VALUES),
+  unit = field(ProtoField.uint16, "group.reduction.unit", "Unit, modulo 2^16"),
 }
 group.fields = g
 
 local of = {source = Field.new("ip.src"), destination = Field.new("ip.dst"), opcode = Field.new("infiniband.bth.opcode"),
             qpn = Field.new("infiniband.bth.destqp"), psn = Field.new("infiniband.bth.psn"),
-            kind = Field.new("infiniband.aeth.syndrome.opcode"), code = Field.new("infiniband.aeth.syndrome.error_code")}
+            kind = Field.new("infiniband.aeth.syndrome.opcode"), code = Field.new("infiniband.aeth.syndrome.error_code"),
+            immediate = Field.new("infiniband.immdt")}
 
 local function address_number(text)
   local a, b, c, d = text:match("^(%d+)%.(%d+)%.(%d+)%.(%d+)$")
@@ -446,10 +457,24 @@ local function look()
   local to_group = is_group(to)
   local id, peer = to_group and to or from, to_group and source or destination
   local seen = {id = id, name = to_group and destination or source, peer = peer, kind = kind, code = code, psn = psn, qpn = qpn,
-                epoch = epochs[id]}
+                epoch = epochs[id], reduces = reductions[id] == true}
   seen.way = way_of(to_group, kind, qpn, peer)
-  if seen.way == BETWEEN and kind == DATA then turns[peer .. "/" .. qpn] = true end
+  if seen.way == BETWEEN and kind == DATA and not seen.reduces then turns[peer .. "/" .. qpn] = true end
   return seen
+end
+
+-- By the immediate data of a contribution, partial result or result (wire/reduction.h).
+local function add_reduction(tree)
+  local immediate = of.immediate()
+  if of.opcode().value ~= SEND_WITH_IMMEDIATE or immediate == nil then return "" end
+  local what, unit = immediate.range(0, 1):uint(), immediate.range(2, 2):uint()
+  local operation, values = math.floor(what / 16), what % 16
+  tree:add(g.operation, operation)
+  tree:add(g.values, values)
+  tree:add(g.unit, unit)
+  local text = name_of(OPERATIONS, operation)
+  if operation ~= 0 then text = text .. " of " .. name_of(VALUES, values) end
+  return string.format(" (%s, unit %d)", text, unit)
 end
 
 local function add_feedback(tree, seen)
@@ -481,12 +506,13 @@ function group.dissector(buffer, packet, root)
   tree:add(g.kind, seen.kind)
   tree:add(g.way, seen.way)
   local text = name_of(KINDS, seen.kind)
-  if seen.way == BETWEEN then
+  if seen.reduces and seen.kind == DATA then text = text .. add_reduction(tree) end
+  if seen.way == BETWEEN and not seen.reduces then
     tree:add(g.source, Address.ip(seen.peer))
     tree:add(g.base, seen.qpn)
     tree:add(g.offset, back(seen.psn, seen.qpn))
     text = text .. string.format(" of %s's turn from %d", seen.peer, seen.qpn)
-  else
+  elseif seen.way ~= BETWEEN then
     tree:add(g.host, Address.ip(seen.peer))
     if seen.way == FROM_HOST and seen.kind == DATA then tree:add(g.source, Address.ip(seen.peer)) end
   end

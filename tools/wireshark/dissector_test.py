@@ -7,6 +7,7 @@ usage: dissector_test.py MRP_PACKETS [-v]        (MRP_PACKETS: the program that 
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -147,6 +148,42 @@ class Records(Dissector):
     def test_another_port_is_a_preference(self):
         dissected = self.dissect([datagram(member())], preferences=["cepheus_mrp.port:4000"], port=4000)[0]
         self.assertEqual(dissected.one("mrp.member.host"), "10.0.0.2")
+
+
+def contribution(operation, type_, unit, values):
+    """SEND Only with Immediate of a host to its group, as RoCEv2."""
+    bth = bytes([5, 0, 0xFF, 0xFF]) + (1).to_bytes(4, "big") + unit.to_bytes(4, "big")
+    immediate = bytes([operation << 4 | type_, 3]) + unit.to_bytes(2, "big")
+    return tshark.udp_frame(bth + immediate + values + bytes(4), port=4791)
+
+
+class Reductions(Dissector):
+    REGISTER, RECORD = 1, bytes.fromhex("0802 0100 1000 0040")
+
+    def packets_after(self, *records, made):
+        register = tshark.udp_frame(datagram(*records, type_=self.REGISTER))
+        tshark.write_capture(self.capture, [register, *made])
+        return tshark.dissect(self.capture)[1:]
+
+    def test_show_operation_type_and_unit(self):
+        made = [contribution(9, 7, 5, bytes(8)), contribution(0, 0, 6, b""), contribution(11, 10, 7, bytes(4))]
+        packets = self.packets_after(self.RECORD, made=made)
+        found = [[p.number("group.reduction." + name) for name in ("operation", "type", "unit")] for p in packets]
+        self.assertEqual(found, [[9, 7, 5], [0, 0, 6], [11, 10, 7]])
+
+    def test_names_are_those_of_arithmetic(self):
+        header = pathlib.Path(__file__).resolve().parents[2] / "arithmetic/operation.h"
+        names = re.findall(r'"([a-z0-9 ]+)"', header.read_text(encoding="utf-8").partition("#include")[2])
+        operations, types = names[:11], names[11:]
+        packets = self.packets_after(self.RECORD, made=[contribution(i, i, i, bytes(8)) for i in range(len(operations))])
+        self.assertEqual([p.text("group.reduction.operation") for p in packets], [f"Operation: {name} ({i})" for i, name in enumerate(operations)])
+        self.assertEqual([p.text("group.reduction.type") for p in packets[:-1]],
+                         [f"Type of the values: {name} ({i})" for i, name in enumerate(types)])
+
+    def test_are_those_of_groups_that_reduce(self):
+        packet, = self.packets_after(made=[contribution(9, 7, 5, bytes(8))])
+        self.assertEqual(packet.number("group.kind"), 1)
+        self.assertIsNone(packet.one("group.reduction.operation"))
 
 
 class Malformed(Dissector):
