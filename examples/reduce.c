@@ -1,5 +1,9 @@
-/* A sum over all processes. Each gathers the numbers of all, and adds them in the order of ranks.
- * So the sum has the same bits everywhere, although floating-point additions round.
+/* Reductions over all processes.
+ *
+ * The switches reduce integers, and minimum and maximum of all types: each process counts what it has
+ * done, and all learn the sum and the largest count. Sums of floating-point numbers round, so they
+ * depend on their order: each process gathers all numbers, and adds them in the order of ranks. So
+ * such a sum has the same bits everywhere, too.
  *
  *     reduce RANK RANKS DIRECTORY [DEVICE]
  *
@@ -41,6 +45,20 @@ static double sum_of(const gather_t* one, int ranks, int round) {
   return sum;
 }
 
+/* Reduces a value of each rank, and waits for the result. */
+static int64_t reduced(mcast_group_h group, int64_t own, mcast_reduction_t operation) {
+  int64_t all = 0;
+  operation_t waited = begun();
+  mcast_status_t status;
+  while ((status = mcast_reduce(group, &own, &all, 1, operation, MCAST_INT64, &waited.op)) ==
+         MCAST_ERR_AGAIN) {
+    mcast_progress(context);
+  }
+  check(status, "mcast_reduce");
+  wait_for(&waited);
+  return all;
+}
+
 int main(int argc, char** argv) {
   check_arguments(argc, argv);
   const int rank = atoi(argv[1]), ranks = atoi(argv[2]);
@@ -63,7 +81,13 @@ int main(int argc, char** argv) {
     }
     if (i < kRounds) start(one, group, rank, ranks, i);
   }
-  printf("rank %d: the last sum is %.17g\n", rank, sum);
+  const int64_t done = (int64_t)kRounds * (rank + 1);
+  const int64_t total = reduced(group, done, MCAST_SUM);
+  const int64_t largest = reduced(group, done, MCAST_MAX);
+  if (total != (int64_t)kRounds * ranks * (ranks + 1) / 2) exit(1);
+  if (largest != (int64_t)kRounds * ranks) exit(1);
+  printf("rank %d: the last sum is %.17g; counted %lld, the largest %lld\n", rank, sum,
+         (long long)total, (long long)largest);
   finish(group, rank, ranks, directory);
   mcast_context_destroy(context);
   return 0;

@@ -327,6 +327,7 @@ json Member::run(const json& c) {
   if (what == "start_write") return start_write(g, c);
   if (what == "holds") return holds(g, c);
   if (what == "gather") return gather(g, c);
+  if (what == "reduce") return reduce(g, c);
   if (what == "expect") return expect(g, c);
   if (what == "await_failure") return await_failure(g);
   if (what == "release") return release(g);

@@ -103,6 +103,7 @@ class Member {
   json start_write(Group& g, const json& c);
   json holds(Group& g, const json& c);
   json gather(Group& g, const json& c);
+  json reduce(Group& g, const json& c);
   json release(Group& g);
   json close_while_another_opens(Group& g);
   json fork_and_use();

@@ -12,6 +12,7 @@
 namespace cepheus::mcast::e2e {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -60,6 +61,30 @@ void gather(Team& team, const Rounds& rounds) {
   }
 }
 
+// Rounds by one operation and type after the other.
+void start_values(Team& team, std::size_t count, int rounds, const std::vector<int>& who,
+                  unsigned from = 0) {
+  for (const int i : who) {
+    team[i].send({{"do", "reduce"},
+                  {"group", "r"},
+                  {"index", i},
+                  {"members", team.size()},
+                  {"count", count},
+                  {"rounds", rounds},
+                  {"from", from}});
+  }
+}
+
+void reduce_values(Team& team, std::size_t count, int rounds) {
+  start_values(team, count, rounds, all(team));
+  for (const int i : all(team)) {
+    const json reply = team[i].receive();
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << "member " << i << ": " << reply;
+    EXPECT_EQ(reply.value("right", -1), rounds) << "member " << i << ": " << reply;
+    EXPECT_LE(reply.value("kinds", 0), rounds) << "some were not tested";
+  }
+}
+
 Fabric lossy_switches() { return Fabric::of_two_switches("", "[link]\nloss = 0.005\n"); }
 
 TEST(Reduction, BringsAllBlocksToAllMembers) {
@@ -87,6 +112,22 @@ TEST(Reduction, CrossesTwoSwitchesThatLosePackets) {
   team.form(kReduction, 3);
   gather(team, {8, 100});
   gather(team, {4096, 200, 4, true});
+  EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
+}
+
+TEST(Reduction, ComputesOnValues) {
+  Team team(kHosts);
+  team.form(kReduction, 1);
+  reduce_values(team, 1, 22);
+  reduce_values(team, 500, 22);  // of 8 bytes: a packet
+  reduce_values(team, 3000, 11);
+}
+
+TEST(Reduction, ComputesOnValuesOverSwitchesThatLosePackets) {
+  const Fabric fabric = lossy_switches();
+  Team team(fabric, kHosts);
+  team.form(kReduction, 3);
+  reduce_values(team, 700, 110);
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
@@ -165,6 +206,17 @@ TEST(Reduction, EndsForAllIfMembersReduceDifferentThings) {
   start(team, {16, 1}, {2});
   expect_errors(team, {0, 1, 2});
   EXPECT_THAT(reason(team, 0), HasSubstr("can't reduce"));
+  EXPECT_THAT(reason(team, 2), HasSubstr("different reductions"));
+}
+
+TEST(Reduction, EndsForAllIfMembersReduceByDifferentOperations) {
+  Team team(3);
+  team.form(kReduction);
+  start_values(team, 1, 1, {0, 1}, 0);
+  start_values(team, 1, 1, {2}, 1);
+  expect_errors(team, {0, 1, 2});
+  EXPECT_THAT(reason(team, 0), AllOf(HasSubstr("8 bytes to a sum of int64"),
+                                     HasSubstr("8 bytes to a max of int64")));
   EXPECT_THAT(reason(team, 2), HasSubstr("different reductions"));
 }
 

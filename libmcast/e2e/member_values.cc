@@ -1,0 +1,143 @@
+// Reductions of values that all members can work out, by one operation and type after the other. Each
+// result is compared with the fold of all contributions.
+#include <mcast/reduce.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "libmcast/e2e/member.h"
+#include "libmcast/e2e/pattern.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+struct Kind {
+  mcast_reduction_t operation;
+  mcast_type_t type;
+  std::size_t size;
+  void (*combine)(std::uint8_t* result, const std::uint8_t* value);
+};
+
+template <typename T, typename Op>
+constexpr Kind kind_of(mcast_reduction_t operation, mcast_type_t type, Op) {
+  static_assert(std::endian::native == std::endian::little, "the wire's order");
+  return {operation, type, sizeof(T), [](std::uint8_t* result, const std::uint8_t* value) {
+            T a, b;
+            std::memcpy(&a, result, sizeof a);
+            std::memcpy(&b, value, sizeof b);
+            a = static_cast<T>(Op()(a, b));
+            std::memcpy(result, &a, sizeof a);
+          }};
+}
+
+// The one NaN, and the order of zeros.
+template <typename T>
+T with_rules(T a, T b, T chosen, bool sign) {
+  if (std::isnan(a) || std::isnan(b)) return -std::numeric_limits<T>::quiet_NaN();
+  if (a == 0 && b == 0) return sign ? -T(0) : T(0);
+  return chosen;
+}
+
+constexpr auto kSum = [](auto a, auto b) { return a + b; };
+constexpr auto kProduct = [](auto a, auto b) { return a * b; };
+constexpr auto kLess = [](auto a, auto b) {
+  if constexpr (std::is_floating_point_v<decltype(a)>) {
+    return with_rules(a, b, std::min(a, b), std::signbit(a) || std::signbit(b));
+  } else {
+    return std::min(a, b);
+  }
+};
+constexpr auto kMore = [](auto a, auto b) {
+  if constexpr (std::is_floating_point_v<decltype(a)>) {
+    return with_rules(a, b, std::max(a, b), std::signbit(a) && std::signbit(b));
+  } else {
+    return std::max(a, b);
+  }
+};
+constexpr auto kBoth = [](auto a, auto b) { return a != 0 && b != 0; };
+constexpr auto kOneOf = [](auto a, auto b) { return (a != 0) != (b != 0); };
+constexpr auto kSame = [](auto a, auto b) { return a & b; };
+
+// Sums and products by unsigned types, which wrap.
+constexpr Kind kKinds[] = {
+    kind_of<std::uint64_t>(MCAST_SUM, MCAST_INT64, kSum),
+    kind_of<std::int64_t>(MCAST_MAX, MCAST_INT64, kMore),
+    kind_of<std::uint64_t>(MCAST_MAX, MCAST_UINT64, kMore),
+    kind_of<double>(MCAST_MIN, MCAST_DOUBLE, kLess),
+    kind_of<float>(MCAST_MAX, MCAST_FLOAT, kMore),
+    kind_of<std::uint8_t>(MCAST_SUM, MCAST_INT8, kSum),
+    kind_of<std::uint32_t>(MCAST_PROD, MCAST_INT32, kProduct),
+    kind_of<std::int16_t>(MCAST_MIN, MCAST_INT16, kLess),
+    kind_of<std::uint16_t>(MCAST_LXOR, MCAST_UINT16, kOneOf),
+    kind_of<std::int8_t>(MCAST_LAND, MCAST_INT8, kBoth),
+    kind_of<std::uint32_t>(MCAST_BAND, MCAST_UINT32, kSame),
+};
+
+// Any bits, and often zeros.
+std::vector<std::uint8_t> contribution_of(const json& c, const Kind& kind, std::uint64_t round,
+                                          std::size_t member) {
+  auto bytes = pattern(1000 * round + member, c.at("count").get<std::size_t>() * kind.size);
+  for (std::size_t i = 0; i < bytes.size(); i += 5 * kind.size) {
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(i), kind.size, std::uint8_t{0});
+  }
+  return bytes;
+}
+
+std::vector<std::uint8_t> result_of(const json& c, const Kind& kind, std::uint64_t round) {
+  auto all = contribution_of(c, kind, round, 0);
+  for (std::size_t member = 1; member < c.at("members").get<std::size_t>(); ++member) {
+    const auto one = contribution_of(c, kind, round, member);
+    for (std::size_t i = 0; i < all.size(); i += kind.size) kind.combine(&all[i], &one[i]);
+  }
+  return all;
+}
+
+struct Call {
+  mcast_op_t op{};
+  std::optional<mcast_status_t> status;
+};
+
+void on_values(mcast_op_t* op, mcast_status_t status, std::size_t, std::uint32_t) {
+  const std::lock_guard lock(callback_mutex);
+  static_cast<Call*>(op->user)->status = status;
+}
+
+}  // namespace
+
+// "rounds" rounds over "count" values each. "from": the kind of the first round. Ends with the first
+// error.
+json Member::reduce(Group& g, const json& c) {
+  std::uint64_t right = 0, wrong = 0;
+  for (std::uint64_t round = 0; round < c.at("rounds").get<std::uint64_t>(); ++round) {
+    const Kind& kind = kKinds[(c.value("from", 0u) + round) % std::size(kKinds)];
+    const auto own = contribution_of(c, kind, round, c.at("index").get<std::size_t>());
+    std::vector<std::uint8_t> result(own.size());
+    Call call;
+    call.op = {on_values, &call};
+    mcast_status_t status;
+    while ((status =
+                mcast_reduce(g.handle, own.data(), result.data(), c.at("count").get<std::size_t>(),
+                             kind.operation, kind.type, &call.op)) == MCAST_ERR_AGAIN) {
+      progress();
+    }
+    if (status != MCAST_INPROGRESS) {
+      return {{"status", status}, {"text", mcast_last_error()}, {"right", right}, {"wrong", wrong}};
+    }
+    if (!wait([&] { return call.status.has_value(); })) std::abort();  // it owns the memory
+    if (*call.status != MCAST_OK) {
+      return {{"status", *call.status}, {"right", right}, {"wrong", wrong}};
+    }
+    ++(result == result_of(c, kind, round) ? right : wrong);
+  }
+  return {{"status", MCAST_OK}, {"right", right}, {"wrong", wrong}, {"kinds", std::size(kKinds)}};
+}
+
+}  // namespace cepheus::mcast::e2e
