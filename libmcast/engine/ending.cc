@@ -55,8 +55,7 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
       return failed(
           "a member has contributed to a reduction that its switch does not serve: the leader's "
           "reason names both; bring libmcast and switches to the same version, or gather the "
-          "values, "
-          "and set up again with fresh groups");
+          "values, and set up again with fresh groups");
     case MrpReject::kResultRefused:
       return failed(
           "a member's device refused a result: the leader's reason names that member; set "

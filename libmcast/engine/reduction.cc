@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "arithmetic/contribution_text.h"
 #include "wire/situation.h"
 
 namespace cepheus::mcast {
 
 void ReductionUnits::start(Operation operation, const Kind& kind, std::uint64_t bytes) {
-  assert(bytes % arithmetic::size_of(kind.type) == 0);
+  assert(unit_of(kind) > 0 && bytes % arithmetic::size_of(kind.type) == 0);
   operations_.push_back({operation, kind, end_, bytes});
   end_ += units_of(kind, bytes);
 }
@@ -70,7 +71,9 @@ wire::Result<ReductionUnits::Part> ReductionUnits::on_result(std::uint32_t imm,
   }
   if (got.what() != due.what() || bytes != part.bytes) {
     return wire::invalid("unit " + std::to_string(results_) + " has a result of " +
-                         std::to_string(bytes) + " bytes, not of " + std::to_string(part.bytes) +
+                         arithmetic::contribution_text(got.operation, got.type, bytes) +
+                         ", not of " +
+                         arithmetic::contribution_text(due.operation, due.type, part.bytes) +
                          ": the members have called different reductions");
   }
   ++results_;

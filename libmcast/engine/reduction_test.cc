@@ -1,10 +1,12 @@
 #include "libmcast/engine/reduction.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace cepheus::mcast {
 namespace {
 
+using testing::HasSubstr;
 using Kind = ReductionUnits::Kind;
 
 // Units of 8 bytes, windows of 4.
@@ -155,6 +157,10 @@ TEST_F(ReductionUnitsTest, RefuseResultsThatTheyDoNotWaitFor) {
   EXPECT_FALSE(result(0, 7));
   EXPECT_FALSE(result(1, 8)) << "another unit";
   EXPECT_FALSE(result(0, 8, Kind{}));
+  const auto largest = result(0, 8, {arithmetic::Operation::kMax, arithmetic::Type::kInt64});
+  ASSERT_FALSE(largest);
+  EXPECT_THAT(largest.error().text,
+              HasSubstr("unit 0 has a result of 8 bytes to a max of int64, not of 8 bytes: "));
   EXPECT_TRUE(result(0, 8));
 }
 

@@ -6,10 +6,11 @@
  * without mcast_group_params_t::lost_member. A switch that can't serve it refuses its registration
  * (MCAST_ERR_REJECTED, with the reason).
  *
- * All members start the same operations with the same lengths in the same order. If their packets
- * differ, the group fails on all members (MCAST_ERR_FABRIC); the leader's reason names two members
- * and their lengths. Operations that are cut into the same packets are not told apart. Several
- * operations may be under way. They end in the order of their start.
+ * All members start the same operations, with the same types and lengths, in the same order. If
+ * their packets differ, the group fails on all members (MCAST_ERR_FABRIC); the leader's reason names
+ * two members, and the length, operation and type of each. Operations that are cut into the same
+ * packets are not told apart. One without bytes is a barrier. Several operations may be under way.
+ * They end in the order of their start.
  *
  * Starting an operation copies the contribution. The result may be in the same memory as the
  * contribution. Its memory must stay until done() has run, once:
