@@ -170,7 +170,7 @@ void HostileMember::send_registration() {
   wire::MrpMessage message;
   message.header.type = random_.chance(0.1) ? wire::MrpType::kConnect
                                             : static_cast<wire::MrpType>(random_.between(2, 13));
-  message.header.flags = static_cast<std::uint16_t>(random_.below(22));
+  message.header.flags = static_cast<std::uint16_t>(random_.below(23));
   message.header.epoch = group.epoch;
   message.header.mcst_id = group.id;
   message.header.instance = random_.chance(0.8) ? 1 : 2;
