@@ -458,7 +458,9 @@ local function look()
   local id, peer = to_group and to or from, to_group and source or destination
   local seen = {id = id, name = to_group and destination or source, peer = peer, kind = kind, code = code, psn = psn, qpn = qpn,
                 epoch = epochs[id], reduces = reductions[id] == true}
-  seen.way = way_of(to_group, kind, qpn, peer)
+  -- A reduction's packets between switches name the epoch, both ways.
+  local is_on_trunk = seen.reduces and qpn == seen.epoch and not (to_group and qpn == VIRTUAL_QPN)
+  seen.way = is_on_trunk and BETWEEN or way_of(to_group, kind, qpn, peer)
   if seen.way == BETWEEN and kind == DATA and not seen.reduces then turns[peer .. "/" .. qpn] = true end
   return seen
 end

@@ -18,10 +18,11 @@ import tshark
 WRITER = sys.argv.pop(1)
 MCST = bytes([198, 18, 0, 7])
 REJECT, UNREGISTER, GIVE_UP, CONFIRM, REPORT, HELLO, PUBLISH = 3, 5, 10, 2, 8, 13, 14
+EPOCH = 3
 
 
 def header(type_=1, length=20, version=3, flags=0):
-    return bytes([version, type_]) + b"".join(n.to_bytes(2, "big") for n in (flags, 3, 0, 1, length)) + MCST + bytes([0, 0, 0, 9])
+    return bytes([version, type_]) + b"".join(n.to_bytes(2, "big") for n in (flags, EPOCH, 0, 1, length)) + MCST + bytes([0, 0, 0, 9])
 
 
 def datagram(*records, **fields):
@@ -150,11 +151,11 @@ class Records(Dissector):
         self.assertEqual(dissected.one("mrp.member.host"), "10.0.0.2")
 
 
-def contribution(operation, type_, unit, values):
-    """SEND Only with Immediate of a host to its group, as RoCEv2."""
-    bth = bytes([5, 0, 0xFF, 0xFF]) + (1).to_bytes(4, "big") + unit.to_bytes(4, "big")
-    immediate = bytes([operation << 4 | type_, 3]) + unit.to_bytes(2, "big")
-    return tshark.udp_frame(bth + immediate + values + bytes(4), port=4791)
+def contribution(operation, type_, unit, values, qpn=1, **addresses):
+    """SEND Only with Immediate, as RoCEv2: of a host to its group, unless there are others' addresses."""
+    bth = bytes([5, 0, 0xFF, 0xFF]) + qpn.to_bytes(4, "big") + unit.to_bytes(4, "big")
+    immediate = bytes([operation << 4 | type_, EPOCH]) + unit.to_bytes(2, "big")
+    return tshark.udp_frame(bth + immediate + values + bytes(4), port=4791, **addresses)
 
 
 class Reductions(Dissector):
@@ -170,6 +171,14 @@ class Reductions(Dissector):
         packets = self.packets_after(self.RECORD, made=made)
         found = [[p.number("group.reduction." + name) for name in ("operation", "type", "unit")] for p in packets]
         self.assertEqual(found, [[9, 7, 5], [0, 0, 6], [11, 10, 7]])
+
+    def test_go_both_ways_between_switches_by_their_epoch(self):
+        made = [contribution(9, 7, 5, bytes(8)), contribution(9, 7, 5, bytes(8), EPOCH, source=(10, 0, 255, 1)),
+                contribution(9, 7, 5, bytes(8), EPOCH, source=MCST, destination=(10, 0, 255, 1)),
+                contribution(9, 7, 5, bytes(8), 0x11, source=MCST, destination=(10, 0, 0, 1))]
+        packets = self.packets_after(self.RECORD, made=made)
+        self.assertEqual([p.number("group.way") for p in packets], [1, 2, 2, 3])
+        self.assertEqual([p.number("group.reduction.unit") for p in packets], [5] * 4)
 
     def test_names_are_those_of_arithmetic(self):
         header = pathlib.Path(__file__).resolve().parents[2] / "arithmetic/operation.h"
