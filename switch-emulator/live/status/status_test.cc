@@ -168,9 +168,13 @@ TEST(StatusText, ShowsTheUnitsOfAReductionAndItsLateMembers) {
   view.reduction = {1024, 64, true, 9, 7, 7, {}};
   view.paths[2].lag = 2;
   status.now = wire::Instant(std::chrono::seconds(10));
-  view.paths[2].late = {7, status.now - std::chrono::milliseconds(5)};
+  view.paths[2].late = {7, status.now - std::chrono::milliseconds(5), 8, 9, 24};
   const auto back = status_from_json(nlohmann::json::parse(to_json(status).dump()));
   ASSERT_TRUE(back);
+  const fabric::LateView& late = back->switches[0].groups[0].paths[2].late.value();
+  EXPECT_EQ(late.operation, 8);
+  EXPECT_EQ(late.type, 9);
+  EXPECT_EQ(late.bytes, 24);
   const std::string text = to_text(*back, View::kGroups, false);
   EXPECT_THAT(text, HasSubstr("; leader h0, waiting for h2 (2 packets)\n"));
   EXPECT_THAT(text, HasSubstr("  Reduction: 7 units with results, 2 under way of 64 at most. Units "
