@@ -127,10 +127,10 @@ local wrong = {
 mrp.fields, mrp.experts = f, wrong
 
 -- State from earlier packets of the capture: epochs by group, groups that reduce, turns between switches, and the state at each frame.
-local epochs, reductions, turns, known
+local epochs, reductions, members, turns, known
 
 function group.init()
-  epochs, reductions, turns, known = {}, {}, {}, {}
+  epochs, reductions, members, turns, known = {}, {}, {}, {}, {}
 end
 
 -- wire::group_start_psn: SplitMix64 of group and epoch, below 0xFF0000.
@@ -279,9 +279,10 @@ local function add_record(tree, range, type)
   end
 end
 
--- The records between header and stated length. Returns the text for the packet list, and whether one is REDUCTION.
+-- The records between header and stated length. Returns the text for the packet list, whether one is REDUCTION, and
+-- the hosts of MEMBER records.
 local function add_records(tree, range, type)
-  local at, said, count, reduces = 0, {}, 0, false
+  local at, said, count, reduces, hosts = 0, {}, 0, false, {}
   while at < range:len() do
     local rest = range:len() - at
     local size = rest >= 4 and range(at + 1, 1):uint() * 4 or 0
@@ -291,6 +292,7 @@ local function add_records(tree, range, type)
     end
     local text = add_record(tree, range(at, size), type)
     reduces = reduces or range(at, 1):uint() == REDUCTION
+    if range(at, 1):uint() == MEMBER and size == RECORD_BYTES[MEMBER] then hosts[#hosts + 1] = tostring(range(at + 4, 4):ipv4()) end
     if text ~= nil then
       count = count + 1
       if count <= 4 then said[count] = text end
@@ -298,13 +300,18 @@ local function add_records(tree, range, type)
     at = at + size
   end
   if count > 4 then said[5] = (count - 4) .. " more" end
-  return table.concat(said, ", "), reduces
+  return table.concat(said, ", "), reduces, hosts
 end
 
--- The previous group may still send during a registration: the activated epoch counts.
-local function remember(type, id, epoch, reduces)
+-- The previous group may still send during a registration: the activated epoch counts. Switches pass REGISTER on with the
+-- leader's address.
+local function remember(type, id, epoch, reduces, leader, hosts)
   if type == ACTIVATE or (type == REGISTER and epochs[id] == nil) then epochs[id] = epoch end
-  if type == REGISTER then reductions[id] = reduces end
+  if type ~= REGISTER then return end
+  reductions[id] = reduces
+  members[id] = members[id] or {}
+  members[id][leader] = true
+  for _, host in ipairs(hosts) do members[id][host] = true end
 end
 
 function mrp.dissector(buffer, packet, root)
@@ -341,10 +348,10 @@ function mrp.dissector(buffer, packet, root)
     tree:add_proto_expert_info(wrong.short)
     return size
   end
-  local reduces = false
+  local reduces, hosts = false, {}
   if stated > HEADER then
     local records
-    records, reduces = add_records(tree, buffer(HEADER, stated - HEADER), type)
+    records, reduces, hosts = add_records(tree, buffer(HEADER, stated - HEADER), type)
     if records ~= "" then packet.cols.info = info .. ": " .. records end
   end
   if size - stated == SIGNATURE then
@@ -352,7 +359,7 @@ function mrp.dissector(buffer, packet, root)
   elseif size > stated and type ~= PROBE and type ~= PROBED then  -- there it is padding
     tree:add_proto_expert_info(wrong.tail)
   end
-  if not packet.visited then remember(type, id, epoch, reduces) end
+  if not packet.visited then remember(type, id, epoch, reduces, tostring(packet.net_src), hosts) end
   return size
 end
 
@@ -458,8 +465,8 @@ local function look()
   local id, peer = to_group and to or from, to_group and source or destination
   local seen = {id = id, name = to_group and destination or source, peer = peer, kind = kind, code = code, psn = psn, qpn = qpn,
                 epoch = epochs[id], reduces = reductions[id] == true}
-  -- A reduction's packets between switches name the epoch, both ways.
-  local is_on_trunk = seen.reduces and qpn == seen.epoch and not (to_group and qpn == VIRTUAL_QPN)
+  -- A reduction's packets between switches name the epoch, both ways. The first one is 1, as the QPN in members' packets.
+  local is_on_trunk = seen.reduces and qpn == seen.epoch and not members[id][peer]
   seen.way = is_on_trunk and BETWEEN or way_of(to_group, kind, qpn, peer)
   if seen.way == BETWEEN and kind == DATA and not seen.reduces then turns[peer .. "/" .. qpn] = true end
   return seen

@@ -21,8 +21,8 @@ REJECT, UNREGISTER, GIVE_UP, CONFIRM, REPORT, HELLO, PUBLISH = 3, 5, 10, 2, 8, 1
 EPOCH = 3
 
 
-def header(type_=1, length=20, version=3, flags=0):
-    return bytes([version, type_]) + b"".join(n.to_bytes(2, "big") for n in (flags, EPOCH, 0, 1, length)) + MCST + bytes([0, 0, 0, 9])
+def header(type_=1, length=20, version=3, flags=0, epoch=EPOCH):
+    return bytes([version, type_]) + b"".join(n.to_bytes(2, "big") for n in (flags, epoch, 0, 1, length)) + MCST + bytes([0, 0, 0, 9])
 
 
 def datagram(*records, **fields):
@@ -159,10 +159,10 @@ def contribution(operation, type_, unit, values, qpn=1, **addresses):
 
 
 class Reductions(Dissector):
-    REGISTER, RECORD = 1, bytes.fromhex("0802 0100 1000 0040")
+    REGISTER, RECORD = 1, bytes.fromhex("0802 0200 1000 0040")
 
-    def packets_after(self, *records, made):
-        register = tshark.udp_frame(datagram(*records, type_=self.REGISTER))
+    def packets_after(self, *records, made, epoch=EPOCH):
+        register = tshark.udp_frame(datagram(*records, type_=self.REGISTER, epoch=epoch))
         tshark.write_capture(self.capture, [register, *made])
         return tshark.dissect(self.capture)[1:]
 
@@ -173,12 +173,13 @@ class Reductions(Dissector):
         self.assertEqual(found, [[9, 7, 5], [0, 0, 6], [11, 10, 7]])
 
     def test_go_both_ways_between_switches_by_their_epoch(self):
-        made = [contribution(9, 7, 5, bytes(8)), contribution(9, 7, 5, bytes(8), EPOCH, source=(10, 0, 255, 1)),
-                contribution(9, 7, 5, bytes(8), EPOCH, source=MCST, destination=(10, 0, 255, 1)),
-                contribution(9, 7, 5, bytes(8), 0x11, source=MCST, destination=(10, 0, 0, 1))]
-        packets = self.packets_after(self.RECORD, made=made)
-        self.assertEqual([p.number("group.way") for p in packets], [1, 2, 2, 3])
-        self.assertEqual([p.number("group.reduction.unit") for p in packets], [5] * 4)
+        for epoch in (1, EPOCH, 0x11):  # 1: each group's first; 0x11: a member's QPN
+            made = [contribution(9, 7, 5, bytes(8), qpn, source=source, destination=destination) for qpn, source, destination in (
+                (1, (10, 0, 0, 1), MCST), (1, (10, 0, 0, 2), MCST), (epoch, (10, 0, 255, 1), MCST), (epoch, MCST, (10, 0, 255, 1)),
+                (0x11, MCST, (10, 0, 0, 1)), (0x11, MCST, (10, 0, 0, 2)))]
+            packets = self.packets_after(member(), self.RECORD, made=made, epoch=epoch)
+            self.assertEqual([p.number("group.way") for p in packets], [1, 1, 2, 2, 3, 3], epoch)
+            self.assertEqual([p.number("group.reduction.unit") for p in packets], [5] * len(made))
 
     def test_names_are_those_of_arithmetic(self):
         header = pathlib.Path(__file__).resolve().parents[2] / "arithmetic/operation.h"
