@@ -7,8 +7,8 @@ namespace {
 
 TEST(ContributionText, NamesOperationAndType) {
   EXPECT_EQ(contribution_text(9, 7, 8), "8 bytes to a sum of int64");
-  EXPECT_EQ(contribution_text(8, 8, 4), "4 bytes to a max of float");
-  EXPECT_EQ(contribution_text(1, 6, 16), "16 bytes to a bit or of uint64");
+  EXPECT_EQ(contribution_text(8, 8, 4), "4 bytes to a maximum of float");
+  EXPECT_EQ(contribution_text(1, 6, 16), "16 bytes to a bitwise or of uint64");
 }
 
 TEST(ContributionText, IsShortForBarriersAndPlainBytes) {

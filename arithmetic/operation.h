@@ -47,9 +47,9 @@ constexpr std::size_t size_of(Type type) {
 constexpr bool is_floating(Type type) { return type >= Type::kFloat; }
 
 inline const char* name(Operation operation) {
-  constexpr std::array<const char*, kOperations> kNames{"barrier", "bit or", "bit and", "bit xor",
-                                                        "or",      "and",    "xor",     "min",
-                                                        "max",     "sum",    "product"};
+  constexpr std::array<const char*, kOperations> kNames{
+      "barrier",     "bitwise or", "bitwise and", "bitwise xor", "logical or", "logical and",
+      "logical xor", "minimum",    "maximum",     "sum",         "product"};
   return kNames[static_cast<std::size_t>(operation)];
 }
 inline const char* name(Type type) {

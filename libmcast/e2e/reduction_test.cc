@@ -216,7 +216,7 @@ TEST(Reduction, EndsForAllIfMembersReduceByDifferentOperations) {
   start_values(team, 1, 1, {2}, 1);
   expect_errors(team, {0, 1, 2});
   EXPECT_THAT(reason(team, 0), AllOf(HasSubstr("8 bytes to a sum of int64"),
-                                     HasSubstr("8 bytes to a max of int64")));
+                                     HasSubstr("8 bytes to a maximum of int64")));
   EXPECT_THAT(reason(team, 2), HasSubstr("different reductions"));
 }
 

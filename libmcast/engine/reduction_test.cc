@@ -160,7 +160,7 @@ TEST_F(ReductionUnitsTest, RefuseResultsThatTheyDoNotWaitFor) {
   const auto largest = result(0, 8, {arithmetic::Operation::kMax, arithmetic::Type::kInt64});
   ASSERT_FALSE(largest);
   EXPECT_THAT(largest.error().text,
-              HasSubstr("unit 0 has a result of 8 bytes to a max of int64, not of 8 bytes: "));
+              HasSubstr("unit 0 has a result of 8 bytes to a maximum of int64, not of 8 bytes: "));
   EXPECT_TRUE(result(0, 8));
 }
 

@@ -382,7 +382,8 @@ local FROM_HOST, BETWEEN, TO_HOST = 1, 2, 3
 local NAK_CODES = {[0] = "sequence error", "invalid request", "remote access", "remote operational error", "invalid RD request"}
 local VIRTUAL_QPN, SEND_WITH_IMMEDIATE = 1, 5
 -- arithmetic/operation.h
-local OPERATIONS = {[0] = "barrier", "bit or", "bit and", "bit xor", "or", "and", "xor", "min", "max", "sum", "product"}
+local OPERATIONS = {[0] = "barrier", "bitwise or", "bitwise and", "bitwise xor", "logical or", "logical and", "logical xor", "minimum",
+                    "maximum", "sum", "product"}
 local VALUES = {[0] = "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float", "double"}
 
 local g = {
