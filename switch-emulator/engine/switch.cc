@@ -190,6 +190,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   if (const auto port = call.take_too_long()) report_too_long(call, *entry, *port);
   if (const auto failure = mft.behaviour->take_failure(call.now)) {
     report_failure(call, *entry, *failure);
+    mft.behaviour->on_failure_sent(call);
   }
   if (was_lost && accepted() != before) {
     entry->orphaned.reset();

@@ -63,7 +63,7 @@ struct ReductionView {
   // The first contribution here to the oldest unit without a result. Others may be late to it behind
   // another switch.
   std::optional<Instant> waits_since = {};
-  std::string failure = {};  // why nothing more is taken, and the group ends; empty: it goes on
+  std::string failure = {};  // why the leader has to end the group; empty: it goes on
 };
 struct GroupView {
   McstId id;

@@ -93,7 +93,7 @@ void ReductionGroup::on_packet(Call& call, const GroupPacket& packet) {
   const bool is_too_long = payload->size() > copy.size();
   if (opcode != wire::Opcode::kRcSendOnlyImm || is_too_long) {
     call.count(Counter::kDropNotMulticastable);
-    return refuse(packets, packet);
+    return refuse(call, packets, packet);
   }
   take_unit(call, packets, packet, *payload);
 }
@@ -116,18 +116,22 @@ void ReductionGroup::take_class(const GroupPacket& packet) {
   traffic_class_ = wire::without_ecn(traffic_class_) | static_cast<std::uint8_t>(wire::Ecn::kEct0);
 }
 
-// A NIC ends its queue pair for this NAK. It acknowledges all before it, and they are stored.
-void ReductionGroup::refuse(HopPackets& packets, const GroupPacket& packet) {
+// A NIC ends its queue pair for this NAK. The NAK acknowledges all units before it: they are stored.
+void ReductionGroup::refuse(const Call& call, HopPackets& packets, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const bool is_request =
       wire::opcode_info(opcode).request() && service_of(opcode) == wire::Service::kRc;
   if (!tree_.paths[packet.path].is_host || !is_request) return;
+  if (failure_ && call.now >= failure_again_) {
+    refused_ = packet.path;
+    return;
+  }
   packets.send_answer(packet.path, hops_[packet.path].in.next(),
                       Aeth::nak(NakCode::kInvalidRequest));
 }
 
-// False: it has counted why not. The leader ends the group for values that no switch serves: the
-// member's queue pair alone does not show their operation.
+// False: it has counted the reason. The leader ends the group for values that no switch serves: the
+// member's failed queue pair alone does not show their operation.
 bool ReductionGroup::may_take(Call& call, const GroupPacket& packet, const UnitShape& shape) {
   if (shape.bytes > wire::least_known(slots_.unit_bytes(), packet.path_mtu)) {
     call.count(Counter::kDropNotMulticastable);
@@ -169,7 +173,7 @@ void ReductionGroup::take_unit(Call& call, HopPackets& packets, const GroupPacke
     if (tree_.paths[path].is_host) CEPHEUS_SITUATION("a contribution is missing before another");
     return packets.send_answer(path, in.next(), Aeth::nak(NakCode::kSequenceError));
   }
-  if (!may_take(call, packet, shape)) return refuse(packets, packet);
+  if (!may_take(call, packet, shape)) return refuse(call, packets, packet);
   const UnitSlots::Content content{shape, payload.first(shape.bytes)};
   return path == parent() ? take_result(call, packets, packet, content)
                           : take_contribution(call, packets, packet, content);
@@ -381,6 +385,13 @@ std::optional<Behaviour::Failure> ReductionGroup::take_failure(Instant now) {
   if (!failure_ || now < failure_again_) return std::nullopt;
   failure_again_ = now + probe_wait_;  // a leader that missed the reason gets it again
   return failure_;
+}
+
+void ReductionGroup::on_failure_sent(Call& call) {
+  const PathNo path = std::exchange(refused_, kNoPath);
+  if (path == kNoPath) return;
+  HopPackets packets(call, tree_, parent(), start_, traffic_class_);
+  packets.send_answer(path, hops_[path].in.next(), Aeth::nak(NakCode::kInvalidRequest));
 }
 
 }  // namespace cepheus::fabric

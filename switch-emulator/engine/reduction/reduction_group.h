@@ -51,6 +51,7 @@ class ReductionGroup final : public Behaviour {
   void on_timer(Call& call) override;
   void on_query(Call& call) override;
   std::optional<Failure> take_failure(Instant now) override;
+  void on_failure_sent(Call& call) override;
   void on_path_added() override;
   void on_path_removed(Call& call, const Removed& removed) override;
   void on_port_down(PathNo path) override;
@@ -103,7 +104,7 @@ class ReductionGroup final : public Behaviour {
   void take_marks(Call& call, HopPackets& packets, const GroupPacket& packet);
   void slow(Call& call, HopPackets& packets, PathNo path);
   bool may_take(Call& call, const GroupPacket& packet, const UnitShape& shape);
-  void refuse(HopPackets& packets, const GroupPacket& packet);
+  void refuse(const Call& call, HopPackets& packets, const GroupPacket& packet);
   void complete(Call& call, HopPackets& packets);
   void publish(Call& call, HopPackets& packets);
   void send_due(Call& call, HopPackets& packets, PathNo path);
@@ -135,8 +136,9 @@ class ReductionGroup final : public Behaviour {
   Instant queried_{}, queried_first_{};
   std::uint8_t traffic_class_ = 0;  // TOS of the contributions, without marks
   bool has_failed_ = false;         // nothing more is taken
-  std::optional<Failure> failure_;
+  std::optional<Failure> failure_;  // the leader has to end the group
   Instant failure_again_{};
+  PathNo refused_ = kNoPath;  // its NAK follows the REJECT
   struct Stats {
     std::uint64_t contributions = 0, bytes = 0, sent = 0;
   } stats_;

@@ -13,6 +13,7 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   view.base = start_;
   view.sent = psn_of(start_, newest_) - 1;
   view.acknowledged = psn_of(start_, results_) - 1;
+  const bool has_to_end = has_failed_ || failure_.has_value();
   const PathNo up = parent();
   for (PathNo i = 0; i < view.paths.size(); ++i) {
     PathView& path = view.paths[i];
@@ -20,7 +21,7 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
     if (i == up) continue;
     const Unit next = hops_[i].in.next();
     path.lag = static_cast<std::uint32_t>(newest_ - next);
-    if (next >= newest_ || has_failed_) continue;
+    if (next >= newest_ || has_to_end) continue;
     const UnitSlots::Contribution& first = slots_.contribution(next);
     const auto imm = wire::ReductionImm::from_what(first.shape.what);
     path.late = {next, first.since, imm.operation, imm.type, first.shape.bytes};
@@ -32,10 +33,10 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   reduction.newest = newest_;
   reduction.complete = complete_;
   reduction.results = results_;
-  if (has_failed_) {
+  if (has_to_end) {
     reduction.failure = failure_ ? wire::to_string(failure_->reason) : "a member was evicted";
   }
-  if (results_ < newest_ && !has_failed_) {
+  if (results_ < newest_ && !has_to_end) {
     reduction.waits_since = slots_.contribution(results_).since;
   }
   view.data_packets = stats_.contributions;

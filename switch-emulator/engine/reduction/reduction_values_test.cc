@@ -78,6 +78,31 @@ TEST_F(Reduction, NamesTheContributionThatItDoesNotServe) {
   EXPECT_EQ(net_->count(Counter::kDropReductionOperation), 2u) << "half a value";
 }
 
+// Its connection fails with a text that any wrong packet causes. The REJECT has the reason.
+TEST_F(Reduction, NamesTheLeadersContributionBeforeItsConnectionFails) {
+  members_.send(0, 0, 0x99, Bytes(8, 1));
+  EXPECT_EQ(net_->inbox(0), Texts({"reject e1 an operation that the switch does not serve 10.0.0.1",
+                                   "fatal 0 c1"}));
+  members_.send(0, 0, 0x99, Bytes(8, 1));
+  EXPECT_EQ(net_->inbox(0), Texts({"fatal 0 c1"})) << "REJECT comes again after a second";
+  net_->advance(1s);
+  members_.send(1, 0, 0x99, Bytes(8, 1));
+  EXPECT_EQ(net_->inbox(0),
+            Texts({"reject e1 an operation that the switch does not serve 10.0.0.1"}));
+  EXPECT_EQ(net_->inbox(1), Texts({"fatal 0 c1"}));
+}
+
+// The REJECT may be lost, and the leader then does not know.
+TEST_F(Reduction, ShowsThatAnOperationThatIsNotServedEndsTheGroup) {
+  members_.contribute(0);
+  members_.send(1, 0, 0x99, Bytes(8, 1));
+  const GroupView view = net_->view();
+  ASSERT_TRUE(view.reduction);
+  EXPECT_EQ(view.reduction->failure, "an operation that the switch does not serve");
+  EXPECT_FALSE(view.reduction->waits_since);
+  for (const PathView& path : view.paths) EXPECT_FALSE(path.late) << path.name;
+}
+
 TEST_F(Reduction, ShowsTheContributionThatALateMemberLacks) {
   members_.send(1, 0, 0x95, Bytes(12, 1));
   const auto late = net_->path_view(2).late;
