@@ -31,6 +31,9 @@ class Ageing {
   // A newer epoch replaces the group: frees it. Switches that are not in the newer tree get UNREGISTER
   // at those times.
   void replace(Call& call, McstId id);
+  // A newer epoch has ended, and all its REGISTERs to this switch were lost: frees the older group, and
+  // informs the nodes behind this switch.
+  void end_older(Call& call, McstId id);
   void on_timer(Call& call);
   Instant deadline() const { return repeats_.empty() ? wire::kNever : repeats_.front().at; }
 

@@ -248,7 +248,9 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   }
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
-  if (entry->table.mft.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  const std::uint16_t epoch = entry->table.mft.epoch;
+  if (wire::newer_epoch(request.epoch(), epoch)) return ageing_.end_older(call, request.id());
+  if (epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
   list_branches(entry->table.mft, branches_);
   // A repeat names no evicted member, and a hostile leader names any. Without its table this switch
   // passes no later message on, so now all switches and members behind it learn of the end.

@@ -189,5 +189,27 @@ TEST_F(UnregisterOverTrunks, GoesToSwitchesThatANewerEpochLeavesOut) {
   for (const std::size_t s : {0, 1, 3}) EXPECT_EQ(net_.view(s).epoch, 2u) << s;
 }
 
+// The newer tree has the same trunk. So the first switch repeats only its UNREGISTER.
+TEST_F(UnregisterOverTrunks, OfANewerEpochEndsAnOlderOne) {
+  net_.set_up_group();
+  net_.lose = [](std::size_t, std::size_t to, const std::string&) { return to == 1; };
+  net_.register_group(0, 2, {0, 1, 2, 3});
+  net_.control(0, MrpType::kUnregister, 2);
+  net_.lose = nullptr;
+  net_.clear();
+  ASSERT_FALSE(has_group(0));
+  for (const std::size_t s : {1, 2, 3}) ASSERT_EQ(net_.view(s).epoch, 1u) << s;
+  net_.advance(net_.config(0).rest / 4);
+  for (const std::size_t s : {1, 2, 3}) EXPECT_FALSE(has_group(s)) << s;
+  for (const std::size_t host : {1, 2, 3}) EXPECT_THAT(net_.inbox(host), Contains("unregister e1"));
+}
+
+TEST_F(UnregisterOverTrunks, OfAnOlderEpochEndsNoNewerOne) {
+  net_.set_up_group();
+  net_.register_group(0, 2, {0, 1, 2, 3});
+  net_.control(0, MrpType::kUnregister, 1);
+  for (const std::size_t s : {0, 1, 2, 3}) EXPECT_EQ(net_.view(s).epoch, 2u) << s;
+}
+
 }  // namespace
 }  // namespace cepheus::fabric
