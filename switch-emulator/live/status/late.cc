@@ -29,7 +29,21 @@ using Places = std::vector<Place>;
 
 struct First {
   wire::Instant at = wire::kNever;
-  std::string text;
+  std::map<std::string, wire::Instant> texts;  // of contributions, since when
+
+  void add(std::string text, wire::Instant since) {
+    const auto [known, is_new] = texts.try_emplace(std::move(text), since);
+    known->second = std::min(known->second, since);
+  }
+  // The earliest comes first. Several: members have contributed different things at two switches.
+  std::string text() const {
+    std::vector<std::pair<wire::Instant, std::string>> sorted;
+    for (const auto& [one, since] : texts) sorted.emplace_back(since, one);
+    std::ranges::sort(sorted);
+    std::string all;
+    for (const auto& [since, one] : sorted) all += (all.empty() ? "" : ", and ") + one;
+    return all;
+  }
 };
 
 // By unit, of those that some switch shows.
@@ -46,8 +60,8 @@ std::map<std::uint64_t, First> first_contributions(const Places& places) {
     for (const fabric::PathView& path : place.group->paths) {
       if (!path.late) continue;
       const fabric::LateView& late = *path.late;
-      take(late.unit, late.since).text =
-          arithmetic::contribution_text(late.operation, late.type, late.bytes);
+      take(late.unit, late.since)
+          .add(arithmetic::contribution_text(late.operation, late.type, late.bytes), late.since);
     }
   }
   return first;
@@ -79,10 +93,10 @@ std::vector<LateMember> missing_at(const FabricStatus& status, const Places& pla
       if (next >= newest) continue;
       if (is_trunk && (!path.late || is_shown(places, neighbour_name(path.name)))) continue;
       const auto known = first.find(next);
-      const First others = known == first.end() ? First{status.now, ""} : known->second;
+      const First others = known == first.end() ? First{status.now, {}} : known->second;
       missing.push_back({group.id, group.epoch, next, newest - next, path.name, path.host,
                          place.at->name, std::max(status.now - others.at, wire::Duration{}),
-                         others.text});
+                         others.text()});
     }
   }
   return missing;

@@ -30,7 +30,8 @@ struct LateMember {
   wire::Ipv4 host;   // unset: a trunk's
   std::string at;    // the member's switch
   wire::Duration late{};
-  // What others have contributed: "8 bytes to a sum of int64". Empty: no switch shows it.
+  // The others' contributions, the earliest first: "8 bytes to a sum of int64". Several: they differ.
+  // Empty: no switch shows one.
   std::string others;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -52,12 +53,12 @@ class LateMembers : public testing::Test {
     at(name).reduction->newest = newest;
     at(name).reduction->waits_since = since;
   }
-  void late(const std::string& name, const std::string& to, std::uint64_t unit,
-            wire::Instant since) {
+  void late(const std::string& name, const std::string& to, std::uint64_t unit, wire::Instant since,
+            std::uint16_t bytes = 8) {
     for (fabric::PathView& path : at(name).paths) {
       if (path.name != to) continue;
       path.lag = static_cast<std::uint32_t>(at(name).reduction->newest - unit);
-      path.late = {unit, since, 9, 7, 8};  // a sum of int64
+      path.late = {unit, since, 9, 7, bytes};  // a sum of int64
     }
   }
   std::vector<std::string> names() const {
@@ -99,6 +100,21 @@ TEST_F(LateMembers, AreNamedWithUnitSwitchAndTime) {
                                  {"late_ns", 60'000'000},
                                  {"since_utc_ns", 1'799'999'999'940'000'000},
                                  {"others", "8 bytes to a sum of int64"}}));
+}
+
+// The members would only learn it once the late one has contributed.
+TEST_F(LateMembers, AreShownWithContributionsThatDiffer) {
+  open("leaf0", 8, kNow - 50ms);
+  late("leaf0", "h1", 7, kNow - 50ms, 16);
+  open("leaf1", 8, kNow - 60ms);
+  late("leaf1", "h3", 7, kNow - 60ms);
+  const std::string differ = "8 bytes to a sum of int64, and 16 bytes to a sum of int64";
+  const auto others = [&] { return late_json(status_).at("late").at(0).at("others"); };
+  EXPECT_EQ(others(), differ);
+  std::ranges::reverse(status_.switches);
+  EXPECT_EQ(others(), differ) << "in any order of switches";
+  late("leaf0", "h1", 7, kNow - 50ms);
+  EXPECT_EQ(others(), "8 bytes to a sum of int64");
 }
 
 // Their switch knows of no unit yet.
