@@ -146,6 +146,21 @@ TEST(Registration, NamesAContributionThatASwitchDoesNotServe) {
                         "double, which this switch does not serve: "));
 }
 
+TEST(Registration, NamesAContributionThatDividesAValue) {
+  MrpMember one = member(1);
+  one.flags = 0x97, one.token = 12;
+  const std::array named{one};
+  const Ipv4 from(10, 0, 255, 1);
+  EXPECT_THAT(reject_text(MrpReject::kOperation, from, kGroup, named),
+              HasSubstr("12 bytes to a sum of int64, and these are not whole values: bring that "
+                        "member and the switches to the same version"));
+  EXPECT_THAT(reject_text(MrpReject::kOperation, from, kGroup, {}),
+              HasSubstr("a member has contributed to an operation that this switch does not "
+                        "serve: "));
+  EXPECT_THAT(reject_text(MrpReject::kMismatch, from, kGroup, {}),
+              HasSubstr("two members have contributed different things, to one unit: "));
+}
+
 TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
   StartedNetwork net(3);
   for (const std::uint32_t about : {0u, 9u}) {

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "arithmetic/combine.h"
 #include "arithmetic/contribution_text.h"
 #include "wire/reduction.h"
 
@@ -36,7 +37,26 @@ std::string contributions_text(std::span<const MrpMember> named) {
     if (!text.empty()) text += ", and ";
     text += to_string(member) + " has contributed " + contribution_text(member);
   }
-  return text.empty() ? "two members have contributed different things" : text;
+  return text;
+}
+
+// An operation on this type that a switch serves, but not of this number of bytes.
+bool divides_value(const MrpMember& member) {
+  const auto what = wire::ReductionImm::from_what(member.flags);
+  const auto combiner = arithmetic::Combiner::find(what.operation, what.type);
+  return combiner && !combiner->depends_on_pairs() && member.token % combiner->size() != 0;
+}
+
+std::string operation_text(std::span<const MrpMember> named) {
+  if (!named.empty() && divides_value(named.front())) {
+    return contributions_text(named) +
+           ", and these are not whole values: bring that member and the switches to the same "
+           "version, and create fresh groups";
+  }
+  return (named.empty() ? "a member has contributed to an operation that"
+                        : contributions_text(named) + ", which") +
+         " this switch does not serve: bring that member and the switches to the same version, or "
+         "gather the values, and create fresh groups";
 }
 
 // The reason and the remedy, without the host that sent it.
@@ -106,13 +126,12 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "the switch does not serve this kind of reduction group: bring leader and switches to "
              "the same version";
     case MrpReject::kMismatch:
-      return contributions_text(named) +
+      return (named.empty() ? "two members have contributed different things"
+                            : contributions_text(named)) +
              ", to one unit: call the same reductions in the same order on all members, and create "
              "fresh groups";
     case MrpReject::kOperation:
-      return contributions_text(named) +
-             ", which this switch does not serve: bring that member and the switches to the same "
-             "version, or gather the values, and create fresh groups";
+      return operation_text(named);
     case MrpReject::kResultRefused:
       return list_of(named) +
              " had no receive that holds a result, or its device failed: the group's reason on "

@@ -54,7 +54,8 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
     case MrpReject::kOperation:
       return failed(
           "a member has contributed to a reduction that its switch does not serve: the leader's "
-          "reason names both; bring libmcast and switches to the same version, or gather the "
+          "reason names the member and the operation; bring libmcast and switches to the same "
+          "version, or gather the "
           "values, and set up again with fresh groups");
     case MrpReject::kResultRefused:
       return failed(
