@@ -12,6 +12,20 @@ using cepheus::arithmetic::Type;
 
 namespace {
 
+// mcast_reduce() casts these codes, which packets have.
+template <auto Code, auto Public>
+constexpr bool kIsSame = static_cast<unsigned>(Code) == static_cast<unsigned>(Public);
+static_assert(kIsSame<Operation::kBitOr, MCAST_BOR> && kIsSame<Operation::kBitAnd, MCAST_BAND> &&
+              kIsSame<Operation::kBitXor, MCAST_BXOR> && kIsSame<Operation::kOr, MCAST_LOR> &&
+              kIsSame<Operation::kAnd, MCAST_LAND> && kIsSame<Operation::kXor, MCAST_LXOR> &&
+              kIsSame<Operation::kMin, MCAST_MIN> && kIsSame<Operation::kMax, MCAST_MAX> &&
+              kIsSame<Operation::kSum, MCAST_SUM> && kIsSame<Operation::kProduct, MCAST_PROD>);
+static_assert(kIsSame<Type::kUint8, MCAST_UINT8> && kIsSame<Type::kInt8, MCAST_INT8> &&
+              kIsSame<Type::kUint16, MCAST_UINT16> && kIsSame<Type::kInt16, MCAST_INT16> &&
+              kIsSame<Type::kUint32, MCAST_UINT32> && kIsSame<Type::kInt32, MCAST_INT32> &&
+              kIsSame<Type::kUint64, MCAST_UINT64> && kIsSame<Type::kInt64, MCAST_INT64> &&
+              kIsSame<Type::kFloat, MCAST_FLOAT> && kIsSame<Type::kDouble, MCAST_DOUBLE>);
+
 mcast_status_t start(mcast_group_h group, ReductionUnits::Kind kind,
                      const ReductionLane::Block& block, void* result, size_t length,
                      mcast_op_t* op) {
@@ -48,10 +62,15 @@ mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, void*
   const auto combiner = are_codes ? Combiner::find(static_cast<std::uint8_t>(code),
                                                    static_cast<std::uint8_t>(type_code))
                                   : std::nullopt;
-  if (!combiner) return invalid("there is no such operation on this type");
+  if (!combiner) {
+    return invalid(
+        "mcast_reduce() has no such operation on this type: pass an mcast_reduction_t and an "
+        "mcast_type_t, and bitwise and logical operations with integers only");
+  }
   if (combiner->depends_on_pairs())
     return invalid("the switches don't add or multiply floating-point numbers: use mcast_gather()");
-  if (count > SIZE_MAX / combiner->size()) return invalid("the result is longer than any memory");
+  if (count > SIZE_MAX / combiner->size())
+    return invalid("count is too large: a result has max_message bytes at most");
   const std::size_t length = count * combiner->size();
   return start(group, {static_cast<Operation>(operation), static_cast<Type>(type)},
                {contribution, length, 0}, result, length, op);

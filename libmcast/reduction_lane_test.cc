@@ -77,7 +77,7 @@ TEST_F(ReductionLaneOverFake, RefusesOperationsThatSwitchesDoNotHave) {
   become_active();
   EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, MCAST_BOR, MCAST_FLOAT, &op_),
             MCAST_ERR_INVALID);
-  EXPECT_THAT(mcast_last_error(), HasSubstr("no such operation on this type"));
+  EXPECT_THAT(mcast_last_error(), HasSubstr("bitwise and logical operations with integers only"));
   EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, static_cast<mcast_reduction_t>(0), MCAST_UINT8,
                          &op_),
             MCAST_ERR_INVALID);
@@ -86,6 +86,36 @@ TEST_F(ReductionLaneOverFake, RefusesOperationsThatSwitchesDoNotHave) {
   EXPECT_THAT(mcast_last_error(), HasSubstr("use mcast_gather()"));
   EXPECT_EQ(mcast_reduce(group_, "1", buffer_, SIZE_MAX / 4, MCAST_SUM, MCAST_INT64, &op_),
             MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("count is too large"));
+}
+
+// Each constant of the API has its code of the wire in the immediate data.
+TEST_F(ReductionLaneOverFake, SendsTheCodeOfEachOperationAndType) {
+  become_active();
+  std::uint16_t unit = 0;
+  const auto sent_as = [&](mcast_reduction_t operation, mcast_type_t type) {
+    EXPECT_EQ(mcast_reduce(group_, "12345678", buffer_, 1, operation, type, &op_),
+              MCAST_INPROGRESS);
+    const std::uint32_t sent = pair().sends.front().imm;
+    const std::string data = this->sent(0);
+    complete_send();
+    FakeGroup::deliver(data, sent);
+    EXPECT_EQ(op_.status, MCAST_OK);
+    EXPECT_EQ(wire::ReductionImm::from(sent).unit, unit++);
+    return std::pair<int, int>(wire::ReductionImm::from(sent).operation,
+                               wire::ReductionImm::from(sent).type);
+  };
+  const mcast_reduction_t operations[] = {MCAST_BOR,  MCAST_BAND, MCAST_BXOR, MCAST_LOR,
+                                          MCAST_LAND, MCAST_LXOR, MCAST_MIN,  MCAST_MAX,
+                                          MCAST_SUM,  MCAST_PROD};
+  int code = 1;
+  for (const mcast_reduction_t one : operations) {
+    EXPECT_EQ(sent_as(one, MCAST_UINT16), std::pair(code++, 2));
+  }
+  const mcast_type_t types[] = {MCAST_UINT8, MCAST_INT8,   MCAST_UINT16, MCAST_INT16, MCAST_UINT32,
+                                MCAST_INT32, MCAST_UINT64, MCAST_INT64,  MCAST_FLOAT, MCAST_DOUBLE};
+  code = 0;
+  for (const mcast_type_t one : types) EXPECT_EQ(sent_as(MCAST_MIN, one), std::pair(8 - 1, code++));
 }
 
 TEST_F(ReductionLaneOverFake, SendsItsBlockAmongZerosAndTakesAllBlocks) {

@@ -53,8 +53,8 @@ MCAST_API mcast_status_t mcast_gather(mcast_group_h group, const void* block, si
                                       size_t offset, void* result, size_t length, mcast_op_t* op);
 
 /* MPI's operations. Sums and products of integers wrap. Minimum and maximum of floating-point numbers
- * are those of IEEE 754-2019: a NaN wins, and -0 is less than +0. Of a logical operation every value
- * but 0 is true, and the result is 0 or 1. */
+ * are those of IEEE 754-2019: with a NaN the result is a NaN, and -0 is less than +0. Of a logical
+ * operation every value but 0 is true, and the result is 0 or 1. */
 typedef enum mcast_reduction {
   MCAST_BOR = 1, /* bitwise and logical operations: of integers alone */
   MCAST_BAND = 2,
