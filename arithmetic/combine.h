@@ -4,7 +4,7 @@
 //
 //   integers    two's complement: sums and products wrap
 //   floating    IEEE 754, rounded to the nearest; a NaN result is one quiet NaN (loops.h)
-//   min, max    IEEE 754-2019's minimum and maximum: a NaN wins, and -0 < +0
+//   min, max    IEEE 754-2019's minimum and maximum: with a NaN the result is a NaN; -0 < +0
 //
 // Left out:
 //

@@ -117,8 +117,8 @@ class ReductionFlood final : public OwnReduction {
   using OwnReduction::OwnReduction;
 
  private:
-  // No such operation; bits of doubles; their sum, which depends on their pairs. There is no such
-  // type; a barrier of one.
+  // An unknown operation; a bitwise one of doubles; a sum of doubles, which depends on their pairs; an
+  // unknown type; a barrier with a type.
   static constexpr std::array<std::pair<std::uint8_t, std::uint8_t>, 5> kRefused{
       {{0xB, 0}, {1, 9}, {9, 9}, {9, 0xA}, {0, 9}}};
   bool make_packet(Frame& frame) override {

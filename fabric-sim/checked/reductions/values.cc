@@ -90,7 +90,7 @@ bool may_result(const mcast::ReductionUnits::Kind& kind, std::uint64_t value,
       return true;
     case Operation::kXor:
       return result <= 1;
-    case Operation::kProduct:  // it has all factors 2 of both
+    case Operation::kProduct:  // a product has all factors 2 of its operands
       return value == 0 ? result == 0 : result % (value & (~value + 1)) == 0;
     default:  // of a value and the result, these make the result again
       return reduced_value(kind, value, result) == result;

@@ -1,5 +1,5 @@
-// Values of reductions, as bits in an integer, and what each operation makes of two of them. The switch
-// computes by arithmetic/loops.h; this oracle has nothing of it.
+// Values of reductions, as bits in an integer, and the result of each operation on two of them. The
+// switch computes by arithmetic/loops.h; this oracle uses no code of arithmetic/ for its results.
 #pragma once
 
 #include <cstdint>
