@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   using cepheus::wire::MrpReduction;
   nlohmann::json reductions = nlohmann::json::array();
   for (const std::uint16_t window : {16, 64, 256}) {
-    const MrpReduction reduction{MrpReduction::kGather, MrpReduction::kMostUnit, window};
+    const MrpReduction reduction{MrpReduction::kValues, MrpReduction::kMostUnit, window};
     reductions.push_back(
         to_json(TableShape{.ports = ports, .paths = ports, .reduction = reduction}));
     reductions.back()["window"] = window;

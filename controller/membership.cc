@@ -165,6 +165,15 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, O
       refuse(h, MrpReject::kNotMember, out);
       return Task::kNone;
     }
+    // A switch has checked it; this member's answer names the cause if a switch did not.
+    if (message.reduction && !message.reduction->is_valid()) {
+      refuse(h, MrpReject::kMalformed, out);
+      return Task::kNone;
+    }
+    if (message.reduction && message.reduction->kind != wire::MrpReduction::kValues) {
+      refuse(h, MrpReject::kNotServed, out);
+      return Task::kNone;
+    }
     take_up(from, h);
     reduction_ = message.reduction.value_or(wire::MrpReduction());
     host_sync_ = (h.flags & wire::MrpHeader::kHostSync) != 0;

@@ -78,7 +78,7 @@ TEST(Membership, ConfirmsConnectOnlyOnceItsQueuePairIsUp) {
 TEST(Membership, RefusesAReductionGroupThatItIsNotMadeFor) {
   Member m;
   MrpMessage message = register_message();
-  message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 4096, 64};
+  message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 64};
   EXPECT_EQ(m.receive(message), MemberTask::kNone);
   expect_reject(m.answers, MrpReject::kNotMember);
   EXPECT_EQ(m.receive(register_message()), MemberTask::kRegistered);
@@ -87,6 +87,26 @@ TEST(Membership, RefusesAReductionGroupThatItIsNotMadeFor) {
   expect_reject(m.answers, MrpReject::kNotMember);
   EXPECT_EQ(m.receive(message), MemberTask::kRegistered);
   EXPECT_EQ(m.membership.reduction(), *message.reduction);
+}
+
+// In units that divide a value, an operation would have more packets than its windows.
+TEST(Membership, RefusesReductionGroupsThatNoSwitchServes) {
+  Member m;
+  m.membership = Membership(member(1), 4096, true);
+  MrpMessage message = register_message();
+  for (const std::uint16_t unit : {0, 1, 4, 7, 12, 4095, 4104}) {
+    message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, unit, 64};
+    EXPECT_EQ(m.receive(message), MemberTask::kNone) << unit;
+    expect_reject(m.answers, MrpReject::kMalformed);
+  }
+  message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 63};
+  EXPECT_EQ(m.receive(message), MemberTask::kNone);
+  expect_reject(m.answers, MrpReject::kMalformed);
+  message.reduction = wire::MrpReduction{1, 4096, 64};
+  EXPECT_EQ(m.receive(message), MemberTask::kNone);
+  expect_reject(m.answers, MrpReject::kNotServed);
+  message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 8, 64};
+  EXPECT_EQ(m.receive(message), MemberTask::kRegistered);
 }
 
 TEST(Membership, SendsItsPathMtuAndTakesTheGroups) {

@@ -119,8 +119,9 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
   if (config_.reduction && !config_.reduction->is_valid()) {
     return wire::invalid("a reduction group's window is a power of two up to " +
                          std::to_string(wire::MrpReduction::kMostWindow) +
-                         ", and its unit has 1 to " +
-                         std::to_string(wire::MrpReduction::kMostUnit) + " bytes");
+                         ", and its unit a multiple of " +
+                         std::to_string(wire::MrpReduction::kUnitStep) + " bytes up to " +
+                         std::to_string(wire::MrpReduction::kMostUnit));
   }
   if (members.size() > kMaxMembers) {
     return wire::invalid("too many members: a group has 65535 at most");

@@ -326,7 +326,7 @@ TEST(Registration, CanBeUnregisteredInAnyState) {
 TEST(Registration, NamesAReductionGroupInEachPacketOfItsList) {
   RegistrationConfig config = leader_config();
   config.lost_member = LostMember::kEndsGroup;
-  config.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 4096, 64};
+  config.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 64};
   Registration leader(config, kGroup, kEpoch);
   Outbox out;
   ASSERT_TRUE(leader.start(kStart, members(100), out));
@@ -338,7 +338,7 @@ TEST(Registration, NamesAReductionGroupInEachPacketOfItsList) {
   out.clear();
   leader.give_up(kStart, "", out);
   for (const MrpMessage& message : out.messages) EXPECT_FALSE(message.reduction);
-  for (const wire::MrpReduction& bad : {wire::MrpReduction{1, 4096, 48}, {1, 0, 64}}) {
+  for (const wire::MrpReduction& bad : {wire::MrpReduction{2, 4096, 48}, {2, 0, 64}, {2, 12, 64}}) {
     config.reduction = bad;
     Registration other(config, kGroup, kEpoch);
     const auto started = other.start(kStart, members(4), out);

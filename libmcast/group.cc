@@ -23,7 +23,7 @@ GroupSettings settings_of(const Facilities& facilities, const GroupConfig& confi
       .nic_window = facilities.nic_window,
       .can_receive = config.lane != MCAST_LANE_EAGER || config.recv_cb != nullptr};
   if (config.reduction_window > 0) {
-    settings.reduction = {wire::MrpReduction::kGather,
+    settings.reduction = {wire::MrpReduction::kValues,
                           std::min(path_mtu, wire::MrpReduction::kMostUnit),
                           config.reduction_window};
   }

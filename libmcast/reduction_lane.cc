@@ -61,7 +61,7 @@ Expected<void> ReductionLane::check_length(std::size_t length) const {
 
 Expected<void> ReductionLane::start(const ReductionUnits::Kind& kind, const Block& block,
                                     void* result, std::size_t length, mcast_op_t* op) {
-  if (!units_->may_send_at_once(kind, length)) {
+  if (!units_->may_send_at_once(length)) {
     return fail(
         MCAST_ERR_AGAIN,
         "its packets don't fit into reduction_window beside those that are under way, or that "

@@ -22,7 +22,7 @@ constexpr std::size_t kMtu = 1024;  // the fake device's
 class ReductionLaneOverFake : public FakeGroup {
  protected:
   ReductionLaneOverFake() {
-    reduction_ = {wire::MrpReduction::kGather, kMtu, kWindow};
+    reduction_ = {wire::MrpReduction::kValues, kMtu, kWindow};
     make(params());
   }
   ~ReductionLaneOverFake() override { drop(); }
@@ -349,7 +349,7 @@ TEST_F(ReductionLaneOverFake, FailsIfTheDeviceRefusesAContribution) {
 TEST_F(ReductionLaneOverFake, RegistersItsKindAsALeader) {
   lead();
   EXPECT_EQ(registered().reduction,
-            (wire::MrpReduction{wire::MrpReduction::kGather, kMtu, kWindow}));
+            (wire::MrpReduction{wire::MrpReduction::kValues, kMtu, kWindow}));
   EXPECT_NE(registered().header.flags & wire::MrpHeader::kLossEnds, 0);
   reject(wire::MrpReject::kNoMemory);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);

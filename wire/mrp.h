@@ -96,12 +96,12 @@ enum class MrpReject : std::uint8_t {
   kTooLong = 17,         // a packet of the group does not fit through a port on the way; with PATH
   kNoMemory = 18,        // the switch has no memory left for another reduction group
   kNotServed = 19,       // a kind of reduction group that the switch does not serve
-  // Two members have contributed different things to one unit: it names both. There a record's
-  // `flags` are the operation and type (wire/reduction.h), and `token` the bytes.
+  // Two members have contributed different things to one unit: it names both members. There a
+  // record's `flags` are the operation and type (wire/reduction.h), and `token` the bytes.
   kMismatch = 20,
   kResultRefused = 21,  // the named member's NIC has refused a result
-  // The named member has contributed to an operation that its switch does not serve, or a part of a
-  // value; with a record as of kMismatch.
+  // The named member has contributed to an operation that its switch does not serve, or has divided
+  // a value. Its record is as those of kMismatch.
   kOperation = 22,
 };
 const char* to_string(MrpReject);  // lower case, for people
@@ -166,14 +166,18 @@ struct MrpReduction {
   static constexpr std::uint8_t kRecordType = 8;
   static constexpr std::size_t kSize = 8;
   static constexpr std::uint16_t kMostUnit = 4096, kMostWindow = 256;
-  // Barriers, and all operations but sums and products of floating-point numbers.
-  static constexpr std::uint8_t kGather = 1;
-  std::uint8_t kind = kGather;
-  std::uint16_t unit = 0;    // payload bytes of a packet at most; the path MTU may be less
+  static constexpr std::uint16_t kUnitStep = 8;  // the longest value: no packet divides one
+  // Barriers, and all operations but sums and products of floating-point numbers. Kind 1 was of
+  // plain bytes alone: a switch that knows only that one refuses this one.
+  static constexpr std::uint8_t kValues = 2;
+  std::uint8_t kind = kValues;
+  // Payload bytes of a packet at most, a multiple of kUnitStep; the path MTU may be less.
+  std::uint16_t unit = 0;
   std::uint16_t window = 0;  // units that a member may have under way: a power of two
 
   bool is_valid() const {
-    return unit >= 1 && unit <= kMostUnit && window <= kMostWindow && std::has_single_bit(window);
+    return unit > 0 && unit % kUnitStep == 0 && unit <= kMostUnit && window <= kMostWindow &&
+           std::has_single_bit(window);
   }
   // A whole record. Empty if `data` does not begin with one, or a reserved byte is not 0.
   static std::optional<MrpReduction> parse(std::span<const std::uint8_t> data);

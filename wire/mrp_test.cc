@@ -135,10 +135,10 @@ TEST(MrpReduction, HasTheLayoutOfItsDiagramBeforePath) {
 }
 
 TEST(MrpReduction, IsThereOnceWholeAndInRegisterAlone) {
-  const std::vector<std::uint8_t> once = {8, 2, 1, 0, 0x10, 0, 0, 64};
+  const std::vector<std::uint8_t> once = {8, 2, 2, 0, 0x10, 0, 0, 64};
   const auto message = MrpMessage::parse(with_record(once));
   ASSERT_TRUE(message);
-  EXPECT_EQ(message->reduction, (MrpReduction{MrpReduction::kGather, 4096, 64}));
+  EXPECT_EQ(message->reduction, (MrpReduction{MrpReduction::kValues, 4096, 64}));
   EXPECT_TRUE(message->reduction->is_valid());
   auto twice = once;
   twice.insert(twice.end(), once.begin(), once.end());
@@ -152,15 +152,19 @@ TEST(MrpReduction, IsThereOnceWholeAndInRegisterAlone) {
   EXPECT_FALSE(refuse_version(with_record(once))) << "it is known";
 }
 
-TEST(MrpReduction, HasAWindowThatIsAPowerOfTwoAndAUnitThatFitsAPacket) {
+TEST(MrpReduction, HasAWindowThatIsAPowerOfTwoAndAUnitOfWholeValues) {
   for (const std::uint16_t window : {1, 2, 64, 256}) {
-    EXPECT_TRUE((MrpReduction{1, 1024, window}.is_valid())) << window;
+    EXPECT_TRUE((MrpReduction{MrpReduction::kValues, 1024, window}.is_valid())) << window;
   }
   for (const std::uint16_t window : {0, 3, 63, 512}) {
-    EXPECT_FALSE((MrpReduction{1, 1024, window}.is_valid())) << window;
+    EXPECT_FALSE((MrpReduction{MrpReduction::kValues, 1024, window}.is_valid())) << window;
   }
-  EXPECT_FALSE((MrpReduction{1, 0, 64}.is_valid()));
-  EXPECT_FALSE((MrpReduction{1, 4097, 64}.is_valid()));
+  for (const std::uint16_t unit : {8, 24, 4096}) {
+    EXPECT_TRUE((MrpReduction{MrpReduction::kValues, unit, 64}.is_valid())) << unit;
+  }
+  for (const std::uint16_t unit : {0, 1, 7, 12, 4095, 4097, 4104}) {
+    EXPECT_FALSE((MrpReduction{MrpReduction::kValues, unit, 64}.is_valid())) << unit;
+  }
 }
 
 TEST(MrpReduction, FitsBesideAListOfItsOwnLengthAndPath) {
@@ -169,7 +173,7 @@ TEST(MrpReduction, FitsBesideAListOfItsOwnLengthAndPath) {
     ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1)}));
   }
   m.path = MrpPath{4096, 68};
-  m.reduction = MrpReduction{1, 4096, 64};
+  m.reduction = MrpReduction{MrpReduction::kValues, 4096, 64};
   const auto parsed = MrpMessage::parse(bytes_of(m));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->path, m.path);

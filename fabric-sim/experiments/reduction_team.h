@@ -13,7 +13,7 @@ namespace cepheus::sim {
 class ReductionTeam {
  public:
   // The same as in libmcast's lanes.
-  static constexpr wire::MrpReduction kUsual{wire::MrpReduction::kGather,
+  static constexpr wire::MrpReduction kUsual{wire::MrpReduction::kValues,
                                              wire::MrpReduction::kMostUnit, 64};
   // Units of an operation in libmcast (MCAST_REDUCTION_PACKETS).
   static constexpr std::size_t kMostUnits = 8;

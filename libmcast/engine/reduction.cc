@@ -9,9 +9,9 @@
 namespace cepheus::mcast {
 
 void ReductionUnits::start(Operation operation, const Kind& kind, std::uint64_t bytes) {
-  assert(unit_of(kind) > 0 && bytes % arithmetic::size_of(kind.type) == 0);
+  assert(bytes % arithmetic::size_of(kind.type) == 0);
   operations_.push_back({operation, kind, end_, bytes});
-  end_ += units_of(kind, bytes);
+  end_ += units_of(bytes);
 }
 
 std::optional<std::uint32_t> ReductionUnits::next_receive() const {
@@ -24,9 +24,10 @@ ReductionUnits::Part ReductionUnits::part_of(const Pending& pending, std::uint64
   Part part;
   part.operation = pending.name;
   part.slot = slot_of(unit);
-  part.offset = (unit - pending.first) * unit_of(kind);
-  part.bytes = static_cast<std::uint32_t>(std::min(unit_of(kind), pending.bytes - part.offset));
-  part.is_last = unit + 1 == pending.first + units_of(kind, pending.bytes);
+  part.offset = (unit - pending.first) * unit_;
+  part.bytes =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(unit_, pending.bytes - part.offset));
+  part.is_last = unit + 1 == pending.first + units_of(pending.bytes);
   part.imm = wire::ReductionImm{static_cast<std::uint8_t>(kind.operation),
                                 static_cast<std::uint8_t>(kind.type),
                                 static_cast<std::uint8_t>(epoch_), static_cast<std::uint16_t>(unit)}

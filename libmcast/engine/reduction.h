@@ -51,17 +51,18 @@ class ReductionUnits {
     bool is_last = false;   // of its operation
   };
 
-  // Once the group is active. `unit` is at most the group's path MTU.
+  // Once the group is active. `unit` is at most the group's path MTU. The registration has refused
+  // what is not valid.
   ReductionUnits(std::uint16_t epoch, std::uint16_t unit, std::uint16_t window)
       : epoch_(epoch), unit_(unit), window_(window) {
-    assert((wire::MrpReduction{wire::MrpReduction::kGather, unit, window}.is_valid()));
+    assert((wire::MrpReduction{wire::MrpReduction::kValues, unit, window}.is_valid()));
   }
 
   std::uint16_t window() const { return window_; }
   std::uint16_t unit_bytes() const { return unit_; }
   // All contributions of an operation may follow at once: it waits for no result, and no slot.
-  bool may_send_at_once(const Kind& kind, std::uint64_t bytes) const {
-    return end_ + units_of(kind, bytes) <= std::min(sends_done_ + window_, receives_);
+  bool may_send_at_once(std::uint64_t bytes) const {
+    return end_ + units_of(bytes) <= std::min(sends_done_ + window_, receives_);
   }
   // Begins an operation behind all others. All members begin the same ones in the same order.
   // `bytes`: whole values.
@@ -107,14 +108,9 @@ class ReductionUnits {
     std::uint64_t first;  // unit
     std::uint64_t bytes;
   };
-  // Bytes of a full packet: whole values.
-  std::uint64_t unit_of(const Kind& kind) const {
-    const std::uint64_t value = arithmetic::size_of(kind.type);
-    return unit_ / value * value;
-  }
-  std::uint64_t units_of(const Kind& kind, std::uint64_t bytes) const {
-    const std::uint64_t unit = unit_of(kind);
-    return bytes == 0 ? 1 : (bytes + unit - 1) / unit;
+  // Units hold whole values of every type.
+  std::uint64_t units_of(std::uint64_t bytes) const {
+    return bytes == 0 ? 1 : (bytes + unit_ - 1) / unit_;
   }
   Part part_of(const Pending& pending, std::uint64_t unit) const;
   std::uint32_t slot_of(std::uint64_t unit) const {

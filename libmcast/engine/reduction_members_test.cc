@@ -18,7 +18,7 @@ using wire::MrpReduction;
 
 constexpr std::uint16_t kMtu = 1024;
 
-MrpReduction gather(std::uint16_t window) { return {MrpReduction::kGather, kMtu, window}; }
+MrpReduction gather(std::uint16_t window) { return {MrpReduction::kValues, kMtu, window}; }
 
 class TwoReducers : public testing::Test {
  protected:
@@ -116,7 +116,7 @@ TEST_F(TwoReducers, NameTheSwitchIfNoSendCompletes) {
 
 // A leader of another make may choose less than the path MTU.
 TEST_F(TwoReducers, HaveTheLeadersUnit) {
-  Member leader(0, false, kMtu, true, MrpReduction{MrpReduction::kGather, 256, 64});
+  Member leader(0, false, kMtu, true, MrpReduction{MrpReduction::kValues, 256, 64});
   mrp::RegistrationConfig config = mrp::test::leader_config();
   config.host = leader.group().member().host;
   ASSERT_TRUE(

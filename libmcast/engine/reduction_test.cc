@@ -46,18 +46,15 @@ TEST_F(ReductionUnitsTest, PostReceivesBeforeTheyContribute) {
 }
 
 TEST_F(ReductionUnitsTest, DivideNoValue) {
-  ReductionUnits units(0x107, 7, 4);
-  const Kind sums{arithmetic::Operation::kSum, arithmetic::Type::kInt32};
-  units.start(1, sums, 12);
+  post_receives();
+  units_.start(1, {arithmetic::Operation::kSum, arithmetic::Type::kInt32}, 20);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> parts;
-  for (int i = 0; i < 3; ++i) units.on_receive_posted();
-  while (const auto part = units.next_contribution()) {
+  while (const auto part = units_.next_contribution()) {
     parts.emplace_back(part->offset, part->bytes);
     EXPECT_EQ(wire::ReductionImm::from(part->imm).what(), 0x95);
-    units.on_contributed();
+    units_.on_contributed();
   }
-  EXPECT_EQ(parts, (std::vector<std::pair<std::uint64_t, std::uint32_t>>{{0, 4}, {4, 4}, {8, 4}}));
-  EXPECT_FALSE(units.may_send_at_once(sums, 8));
+  EXPECT_EQ(parts, (std::vector<std::pair<std::uint64_t, std::uint32_t>>{{0, 8}, {8, 8}, {16, 4}}));
 }
 
 TEST_F(ReductionUnitsTest, DivideAnOperation) {
@@ -116,19 +113,19 @@ TEST_F(ReductionUnitsTest, WaitForTheirSlotsSend) {
 }
 
 TEST_F(ReductionUnitsTest, SendAtOnceWhatTheirSlotsHold) {
-  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 8)) << "no receive is posted";
+  EXPECT_FALSE(units_.may_send_at_once(8)) << "no receive is posted";
   post_receives();
-  EXPECT_TRUE(units_.may_send_at_once(ReductionUnits::kOr, 32));
-  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 33)) << "five units";
+  EXPECT_TRUE(units_.may_send_at_once(32));
+  EXPECT_FALSE(units_.may_send_at_once(33)) << "five units";
   units_.start(1, ReductionUnits::kOr, 32);
   send();
-  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 0));
+  EXPECT_FALSE(units_.may_send_at_once(0));
   ASSERT_TRUE(result(0, 8));
   post_receives();
-  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 8)) << "its slot is being sent";
+  EXPECT_FALSE(units_.may_send_at_once(8)) << "its slot is being sent";
   units_.on_send_done();
-  EXPECT_TRUE(units_.may_send_at_once(ReductionUnits::kOr, 8));
-  EXPECT_FALSE(units_.may_send_at_once(ReductionUnits::kOr, 9));
+  EXPECT_TRUE(units_.may_send_at_once(8));
+  EXPECT_FALSE(units_.may_send_at_once(9));
 }
 
 TEST_F(ReductionUnitsTest, CompleteOperationsInTheirOrder) {

@@ -28,7 +28,7 @@ using wire::Frame;
 constexpr wire::McstId kGroup(198, 18, 0, 7), kPending(198, 18, 0, 8);
 // Reductions whose root is here, and behind the trunk.
 constexpr wire::McstId kRoot(198, 18, 0, 9), kLeaf(198, 18, 0, 10);
-constexpr std::uint16_t kWindow = 4, kUnit = 12;
+constexpr std::uint16_t kWindow = 4, kUnit = 16;
 constexpr std::uint16_t kPorts = 4;  // hosts on 0 to 2, a switch on 3
 constexpr wire::Qpn kVirtual(wire::kFirstSenderGroupQpn + 5);
 constexpr wire::Psn kSenderStart(0xFFFFF0);
@@ -153,7 +153,7 @@ class Harness {
     wire::MrpMessage message;
     if (type == wire::MrpType::kRegister && (group == kRoot || group == kLeaf)) {
       message.header.flags = wire::MrpHeader::kLossEnds;
-      message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, kUnit, kWindow};
+      message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, kUnit, kWindow};
     }
     message.header.type = type;
     message.header.epoch = epoch;

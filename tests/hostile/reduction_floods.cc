@@ -94,7 +94,7 @@ class OwnReduction : public Flood {
     message_.header.mcst_id = step == 0 ? McstId(group_.value() - 1) : group_;
     message_.header.flags = begins ? wire::MrpHeader::kLossEnds : others_;
     message_.reduction.reset();
-    if (begins) message_.reduction = MrpReduction{MrpReduction::kGather, kLarge, kWindow};
+    if (begins) message_.reduction = MrpReduction{MrpReduction::kValues, kLarge, kWindow};
     return make_registration(frame, message_);
   }
   wire::Psn psn_of(std::uint32_t unit) const {

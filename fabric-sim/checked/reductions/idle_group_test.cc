@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kIdleMembers = 4;
-constexpr wire::MrpReduction kIdleKind{wire::MrpReduction::kGather, 256, 8};
+constexpr wire::MrpReduction kIdleKind{wire::MrpReduction::kValues, 256, 8};
 
 ReductionPlan plan_of_idle_group() {
   ReductionPlan plan;

@@ -68,7 +68,7 @@ class LateMember {
     plan.group.loss_ends = true;
     plan.group.leader = random_.below(kMembers);
     for (std::size_t i = 0; i < kMembers; ++i) plan.group.members.push_back({i, 0});
-    plan.reduction = {wire::MrpReduction::kGather, 256, 8};
+    plan.reduction = {wire::MrpReduction::kValues, 256, 8};
     plan.operations.assign(4, {});
     plan.operations.push_back({mcast::ReductionUnits::kOr, 500});
     plan.longest_pause = kLongestPause;

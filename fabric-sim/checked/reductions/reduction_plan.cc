@@ -19,6 +19,12 @@ bool has_marks(const net::Topology& topology) {
   return std::ranges::any_of(topology.hosts, [](const auto& host) { return host.down.ecn.on; });
 }
 
+// A unit of at least so many bytes that is valid.
+std::uint32_t whole_values(std::uint32_t bytes) {
+  constexpr std::uint32_t kStep = wire::MrpReduction::kUnitStep;
+  return (bytes + kStep - 1) / kStep * kStep;
+}
+
 // Queues mark only if they fill.
 void make_long(Random& random, std::uint32_t path_mtu, ReductionPlan& plan) {
   plan.skipped = 0;
@@ -41,7 +47,7 @@ void draw_kinds(const ScenarioPlan& scenario, ReductionPlan& plan) {
       kind = {static_cast<arithmetic::Operation>(random.below(arithmetic::kOperations)),
               static_cast<arithmetic::Type>(random.below(arithmetic::kTypes))};
       combiner = arithmetic::Combiner::find(kind.operation, kind.type);
-    } while (!combiner || combiner->depends_on_pairs() || combiner->size() > plan.reduction.unit);
+    } while (!combiner || combiner->depends_on_pairs());
     one.kind = kind;
     one.bytes -= one.bytes % combiner->size();
   }
@@ -61,7 +67,7 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
   plan.reduction.unit =
       static_cast<std::uint16_t>(random.chance(0.2)   ? wire::MrpReduction::kMostUnit
                                  : random.chance(0.5) ? path_mtu
-                                                      : random.between(1u, path_mtu));
+                                                      : whole_values(random.between(1u, path_mtu)));
   plan.reduction.window = static_cast<std::uint16_t>(1u << random.below(9));
   while (members * plan.reduction.window * plan.reduction.unit > kMostMemory) {
     plan.reduction.window /= 2;

@@ -90,7 +90,7 @@ TEST_F(BehaviourTest, HasATimerOfItsOwn) {
 }
 
 TEST_F(BehaviourTest, MayRefuseAGroupForItsRegister) {
-  const wire::MrpReduction reduction{wire::MrpReduction::kGather, 4096, 64};
+  const wire::MrpReduction reduction{wire::MrpReduction::kValues, 4096, 64};
   send(TestNetwork::control_bytes(0, wire::MrpType::kUnregister, 1, {}));
   out_.clear();
   send(TestNetwork::control_bytes(0, wire::MrpType::kRegister, 2, members_, 2, 0, 1, nullptr, 0,

@@ -57,7 +57,7 @@ std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& 
 
 MrpReject ReductionGroup::refusal(const GroupRequest& request) {
   const wire::MrpReduction& wanted = *request.reduction;
-  if (wanted.kind != wire::MrpReduction::kGather) return MrpReject::kNotServed;
+  if (wanted.kind != wire::MrpReduction::kValues) return MrpReject::kNotServed;
   const bool loss_ends = (request.flags & wire::MrpHeader::kLossEnds) != 0;
   if (!wanted.is_valid() || !loss_ends) return MrpReject::kMalformed;
   const bool fits = UnitSlots::bytes_for(wanted) <= request.memory_left;

@@ -208,7 +208,7 @@ TEST_F(Reduction, ShowsItsUnitsAndLateMembers) {
 
 TEST(ReductionPathMtu, LimitsContributions) {
   auto net = make_star(2, false);
-  net->reduction = MrpReduction{MrpReduction::kGather, 4096, 8};
+  net->reduction = MrpReduction{MrpReduction::kValues, 4096, 8};
   net->register_group(0, 1, {}, wire::MrpHeader::kLossEnds);
   net->confirm(1, MrpType::kRegister);
   wire::MrpMessage connect = TestNetwork::message_about(MrpType::kConnect, {});
@@ -228,7 +228,7 @@ TEST(ReductionPathMtu, LimitsContributions) {
 }
 
 TEST(ReductionRegister, IsRefusedWithAReason) {
-  const MrpReduction good{MrpReduction::kGather, 4096, 64};
+  const MrpReduction good{MrpReduction::kValues, 4096, 64};
   const auto refusal = [](const MrpReduction& reduction, std::uint16_t flags, std::size_t memory) {
     return ReductionGroup::refusal({flags, reduction, memory});
   };
@@ -236,8 +236,10 @@ TEST(ReductionRegister, IsRefusedWithAReason) {
   constexpr std::size_t kPlenty = 1 << 30;
   EXPECT_EQ(refusal(good, kEnds, kPlenty), wire::MrpReject::kNone);
   EXPECT_EQ(refusal(good, 0, kPlenty), wire::MrpReject::kMalformed) << "with evictions";
-  EXPECT_EQ(refusal({2, 4096, 64}, kEnds, kPlenty), wire::MrpReject::kNotServed);
-  EXPECT_EQ(refusal({1, 4096, 63}, kEnds, kPlenty), wire::MrpReject::kMalformed);
+  EXPECT_EQ(refusal({1, 4096, 64}, kEnds, kPlenty), wire::MrpReject::kNotServed);
+  EXPECT_EQ(refusal({3, 4096, 64}, kEnds, kPlenty), wire::MrpReject::kNotServed);
+  EXPECT_EQ(refusal({2, 4096, 63}, kEnds, kPlenty), wire::MrpReject::kMalformed);
+  EXPECT_EQ(refusal({2, 12, 64}, kEnds, kPlenty), wire::MrpReject::kMalformed) << "divides values";
   EXPECT_EQ(refusal(good, kEnds, 2 * 64 * 4096), wire::MrpReject::kNoMemory);
   EXPECT_EQ(refusal(good, kEnds, UnitSlots::bytes_for(good)), wire::MrpReject::kNone);
 }
@@ -251,7 +253,8 @@ TEST(ReductionRegister, ReservesItsMemoryUntilTheGroupEnds) {
   EXPECT_THAT(net->inbox(1), ElementsAre(HasSubstr("group id in use")));
   const auto bytes = TestNetwork::control_bytes(
       1, MrpType::kRegister, 1, std::vector<wire::MrpMember>{net->member(0), net->member(1)}, 1, 0,
-      1, nullptr, wire::MrpHeader::kLossEnds, MrpReduction{1, 4096, 8}, McstId(198, 18, 0, 8));
+      1, nullptr, wire::MrpHeader::kLossEnds, MrpReduction{MrpReduction::kValues, 4096, 8},
+      McstId(198, 18, 0, 8));
   net->inject_bytes(1, bytes);
   EXPECT_EQ(net->inbox(1), Texts({"reject e1 no memory for another reduction group"}));
   net->epoch = 2;
@@ -265,15 +268,16 @@ TEST(ReductionRegister, ReservesItsMemoryUntilTheGroupEnds) {
 
 TEST(ReductionRegister, LeavesMemoryToOtherLeaders) {
   // Of four groups.
-  const std::size_t bytes = UnitSlots::bytes_for({MrpReduction::kGather, 4096, 8});
+  const std::size_t bytes = UnitSlots::bytes_for({MrpReduction::kValues, 4096, 8});
   auto net = make_star(2, false, [&](SwitchConfig& c) { c.reduction_memory = 4 * bytes; });
   const auto register_by = [&](std::size_t leader, std::uint8_t number) {
     net->clear();
-    net->inject_bytes(leader, TestNetwork::control_bytes(
-                                  leader, MrpType::kRegister, 1,
-                                  std::vector<wire::MrpMember>{net->member(0), net->member(1)}, 1,
-                                  0, 1, nullptr, wire::MrpHeader::kLossEnds,
-                                  MrpReduction{1, 4096, 8}, McstId(198, 18, 0, number)));
+    net->inject_bytes(
+        leader, TestNetwork::control_bytes(
+                    leader, MrpType::kRegister, 1,
+                    std::vector<wire::MrpMember>{net->member(0), net->member(1)}, 1, 0, 1, nullptr,
+                    wire::MrpHeader::kLossEnds, MrpReduction{MrpReduction::kValues, 4096, 8},
+                    McstId(198, 18, 0, number)));
     return net->inbox(1 - leader).size();
   };
   EXPECT_EQ(register_by(0, 1), 1u);
@@ -285,7 +289,7 @@ TEST(ReductionRegister, LeavesMemoryToOtherLeaders) {
 
 TEST(ReductionRegister, OfOneListNamesOneKindOfGroup) {
   auto net = make_star(2, false);
-  net->reduction = MrpReduction{MrpReduction::kGather, 4096, 8};
+  net->reduction = MrpReduction{MrpReduction::kValues, 4096, 8};
   net->register_group(0, 1, {}, wire::MrpHeader::kLossEnds);
   net->clear();
   net->reduction->window = 4;

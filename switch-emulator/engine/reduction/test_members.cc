@@ -10,7 +10,7 @@ namespace cepheus::fabric {
 TestMembers::TestMembers(TestNetwork& net, std::size_t members, std::uint16_t window,
                          std::size_t bytes)
     : net_(net), bytes_(bytes), window_(window), members_(members) {
-  net.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 4096, window};
+  net.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, window};
   net.set_up_group();
 }
 

@@ -14,7 +14,7 @@ using Bytes = std::vector<std::uint8_t>;
 constexpr UnitShape kTwo{0x10, 2};
 
 TEST(UnitSlots, AddsByOr) {
-  UnitSlots slots({wire::MrpReduction::kGather, 8, 4});
+  UnitSlots slots({wire::MrpReduction::kValues, 8, 4});
   EXPECT_TRUE(slots.add(5, 0, kTwo, Bytes{1, 0x80}, wire::Instant(std::chrono::seconds(3))));
   EXPECT_TRUE(slots.add(5, 2, kTwo, Bytes{2, 0x80}, wire::Instant(std::chrono::seconds(4))));
   EXPECT_EQ(slots.contribution(5).paths, 2);
@@ -24,7 +24,7 @@ TEST(UnitSlots, AddsByOr) {
 }
 
 TEST(UnitSlots, AddsByTheOperationOfTheUnit) {
-  UnitSlots slots({wire::MrpReduction::kGather, 8, 4});
+  UnitSlots slots({wire::MrpReduction::kValues, 8, 4});
   constexpr UnitShape kProducts{0xA0, 2};  // of uint8
   slots.add(0, 0, kProducts, Bytes{3, 200}, {});
   slots.add(0, 1, kProducts, Bytes{5, 2}, {});
@@ -32,7 +32,7 @@ TEST(UnitSlots, AddsByTheOperationOfTheUnit) {
 }
 
 TEST(UnitSlots, RefusesAnotherShapeAndStaysAsItWas) {
-  UnitSlots slots({wire::MrpReduction::kGather, 8, 4});
+  UnitSlots slots({wire::MrpReduction::kValues, 8, 4});
   slots.add(0, 0, kTwo, Bytes{1, 1}, {});
   EXPECT_FALSE(slots.add(0, 1, {0x10, 1}, Bytes{2}, {}));
   EXPECT_FALSE(slots.add(0, 1, {0x11, 2}, Bytes{2, 2}, {}));
@@ -41,7 +41,7 @@ TEST(UnitSlots, RefusesAnotherShapeAndStaysAsItWas) {
 }
 
 TEST(UnitSlots, KeepAResultWhileTheSlotsNextUnitIsAdded) {
-  UnitSlots slots({wire::MrpReduction::kGather, 8, 2});
+  UnitSlots slots({wire::MrpReduction::kValues, 8, 2});
   slots.add(0, 0, kTwo, Bytes{1, 2}, {});
   slots.complete(0);
   slots.add(2, 0, {0, 0}, {}, {});
@@ -54,14 +54,14 @@ TEST(UnitSlots, KeepAResultWhileTheSlotsNextUnitIsAdded) {
 }
 
 TEST(UnitSlots, CountTheirMemory) {
-  const wire::MrpReduction group{wire::MrpReduction::kGather, 4096, 64};
+  const wire::MrpReduction group{wire::MrpReduction::kValues, 4096, 64};
   EXPECT_EQ(UnitSlots(group).bytes(), UnitSlots::bytes_for(group));
   EXPECT_GE(UnitSlots::bytes_for(group), 2u * 4096 * 64);
   EXPECT_LE(UnitSlots::bytes_for(group), 2u * 4096 * 64 + 64 * 64);
 }
 
 TEST(UnitSlots, NameTheFirstPathByItsNewNumber) {
-  UnitSlots slots({wire::MrpReduction::kGather, 8, 2});
+  UnitSlots slots({wire::MrpReduction::kValues, 8, 2});
   slots.add(0, 3, kTwo, Bytes{1, 2}, {});
   slots.add(1, 1, kTwo, Bytes{1, 2}, {});
   slots.on_path_removed(1, 3);

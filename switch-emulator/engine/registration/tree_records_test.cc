@@ -25,7 +25,7 @@ class TreeRecords : public testing::Test {
     net_.add_host(1);
     for (std::size_t h = 0; h < last; ++h) net_.add_host(2);
     net_.start();
-    net_.reduction = wire::MrpReduction{wire::MrpReduction::kGather, 4096, 8};
+    net_.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 8};
     net_.on_registration = [this](std::size_t from, std::size_t to, const wire::MrpMessage& m) {
       if (m.header.type == type_) sent_.push_back({from, to, m.tree});
     };

@@ -37,7 +37,7 @@ class ReductionBudget : public DatapathTest {
   void set_up(std::size_t members, std::uint16_t unit = 256, std::uint16_t window = kWindow) {
     wire::MrpMessage message = message_of(MrpType::kRegister);
     message.header.flags = wire::MrpHeader::kLossEnds;
-    message.reduction = wire::MrpReduction{wire::MrpReduction::kGather, unit, window};
+    message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, unit, window};
     for (std::size_t host = 0; host < members; ++host) message.add({address(host), qpn_of(host)});
     send_mrp(clients[0], 0, message);
     message = message_of(MrpType::kActivate);

@@ -112,7 +112,7 @@ class Queues : public DatapathTest {
                        std::uint16_t window, wire::McstId group = reduction(0)) {
     wire::MrpMessage message = wire::mrp_message(wire::MrpType::kRegister, group);
     message.header.flags = wire::MrpHeader::kLossEnds;
-    message.reduction = wire::MrpReduction{wire::MrpReduction::kGather,
+    message.reduction = wire::MrpReduction{wire::MrpReduction::kValues,
                                            static_cast<std::uint16_t>(bytes_.size()), window};
     for (const std::size_t host : {leader, other}) message.add({address(host), wire::Qpn(7)});
     send_mrp(clients[leader], leader, message);
