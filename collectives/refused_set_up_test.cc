@@ -1,5 +1,5 @@
 // MPI refuses one rank a message that sets up a group of reductions, or that the members need to agree
-// about one. The program has asked for errors.
+// about one: as it is posted, or as it completes. The program has asked for errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,15 +22,22 @@ class RefusedSetUp : public testing::Test {
   static constexpr int kRanks = 4;
   static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
 
+  using Refuses = fake::Mpi::Refuses;
   struct Case {
     int failing;
     Tag tag;
     bool is_send;
     int after = 0;  // messages of this kind before
+    Refuses when = Refuses::kAtOnce;
+    bool is_leader_last = false;  // ranks look in this order, and messages arrive at once
     std::string text(int per_host) const {
       return std::string(is_send ? "send" : "receive") + " of tag " +
              std::to_string(static_cast<int>(tag)) + " at rank " + std::to_string(failing) + ", " +
-             std::to_string(per_host) + " a host";
+             std::to_string(per_host) + " a host" +
+             (when == Refuses::kAtOnce  ? ""
+              : when == Refuses::kLater ? ", as it completes"
+                                        : ", as it completes, and it arrives") +
+             (is_leader_last ? ", the leader looks last" : "");
     }
   };
   // Ranks 0 and 2 lead the hosts, if two ranks share one.
@@ -43,6 +50,25 @@ class RefusedSetUp : public testing::Test {
     found.push_back({0, Tag::kReductionOutcome, true, 1});  // rank 1 has a group then
     return found;
   }
+  // A message of the set-up is posted, and completes in an error.
+  static std::vector<Case> cases_at_completion(int per_host) {
+    std::vector<Case> found;
+    for (const bool is_leader_last : {false, true}) {
+      for (const Refuses when : {Refuses::kLater, Refuses::kLaterButArrives}) {
+        for (Case each : cases(per_host)) {
+          if (each.tag == Tag::kReductionControl) continue;
+          // The leader announces to all that it lacks a record: they reduce by messages.
+          if (each.tag == Tag::kReductionSetUp && !each.is_send) continue;
+          if (each.tag == Tag::kReductionSetUp && when == Refuses::kLater) continue;
+          if (when == Refuses::kLaterButArrives && !each.is_send) continue;
+          each.when = when;
+          each.is_leader_last = is_leader_last;
+          found.push_back(each);
+        }
+      }
+    }
+    return found;
+  }
 
   void SetUp() override { fake::use_small_sizes(); }
 
@@ -50,17 +76,20 @@ class RefusedSetUp : public testing::Test {
   static void reduce_refused(fake::Job& job, const Case& at) {
     job.mpi.refused_after = at.after;
     job.mpi.most_refused = 1;
+    job.mpi.refuses_so = at.when;
     for (int calls = 0; calls < 200 && job.mpi.refused() == 0; ++calls) {
       ASSERT_THAT(job.results(), Each(Code::kDone)) << calls;
       job.reduce_all(kSum);
       for (int moments = 0; moments < 100; ++moments) {
         job.move();
-        for (int rank = 0; rank < kRanks; ++rank) {
+        for (int looks = 0; looks < kRanks; ++looks) {
+          const int rank = at.is_leader_last ? kRanks - 1 - looks : looks;
           job.mpi.refused_tag.reset();
           job.mpi.refused_send.reset();
           if (rank == at.failing)
             (at.is_send ? job.mpi.refused_send : job.mpi.refused_tag) = job.team(rank).tag(at.tag);
           job.look(rank);
+          if (at.is_leader_last) job.move();
         }
         fake::now() += std::chrono::milliseconds(1);
       }
@@ -92,6 +121,18 @@ class RefusedSetUp : public testing::Test {
 TEST_F(RefusedSetUp, EndsReductionsInErrorsOnAllRanks) {
   for (const int per_host : {1, 2}) {
     for (const Case& each : cases(per_host)) {
+      SCOPED_TRACE(each.text(per_host));
+      fake::Job job(kRanks, per_host);
+      reduce_refused(job, each);
+      expect_end(job);
+    }
+  }
+}
+
+// The leader may have registered the group by then, and other members may have it.
+TEST_F(RefusedSetUp, AtCompletionEndsReductionsInErrorsOnAllRanks) {
+  for (const int per_host : {1, 2}) {
+    for (const Case& each : cases_at_completion(per_host)) {
       SCOPED_TRACE(each.text(per_host));
       fake::Job job(kRanks, per_host);
       reduce_refused(job, each);

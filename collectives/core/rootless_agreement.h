@@ -101,7 +101,7 @@ struct RootlessMessage {
   std::uint32_t requests;    // kDecision: LACKs that the receiver will serve
   std::uint32_t is_refusal;  // kEnded
   std::uint32_t is_ended;    // kRelease: a member has given up
-  std::uint32_t has_groups;  // the port's: the sender has had a group
+  std::uint32_t has_groups;  // the port's: some member may have had a group
   Cause cause;
   char reason[180];  // of the failure, naming the member that detected it
 };

@@ -69,6 +69,7 @@ bool Mpi::matches(const Request& receive, int from, int to, int tag) {
 }
 
 void Mpi::hand_over(Request& receive, int from, const void* data, std::size_t size) {
+  if (receive.fails) return complete(receive, from, 0, Code::kFailed);
   if (size > 0) std::memcpy(receive.memory, data, std::min(size, receive.size));
   complete(receive, from, size, size > receive.size ? Code::kTruncated : Code::kDone);
 }
@@ -100,17 +101,19 @@ void Mpi::deliver(std::size_t index) {
   Request& send = *messages_[index];
   messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(index));
   const int from = send.rank;
+  const Code sent = send.fails ? Code::kFailed : Code::kDone;
+  if (!send.arrives) return complete(send, from, 0, sent);
   const auto* const bytes = static_cast<const std::byte*>(send.memory);
   const auto at = std::ranges::find_if(
       receives_, [&](const Request* each) { return matches(*each, from, send.peer, send.tag); });
   if (at == receives_.end()) {
     unexpected_.push_back({from, send.peer, send.tag, {bytes, bytes + send.size}});
-    return complete(send, from, send.size, Code::kDone);
+    return complete(send, from, send.size, sent);
   }
   Request& receive = **at;
   receives_.erase(at);
   hand_over(receive, from, bytes, send.size);
-  complete(send, from, send.size, Code::kDone);
+  complete(send, from, send.size, sent);
 }
 
 std::size_t Mpi::under_way(int tag) const {
@@ -179,18 +182,23 @@ void abort_job(const Communicator& comm, const std::string& reason) {
 }
 
 Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out) {
-  if (running_mpi->refuses(tag, true)) return Code::kNoMemory;
+  const bool is_refused = running_mpi->refuses(tag, true);
+  if (is_refused && running_mpi->refuses_so == fake::Mpi::Refuses::kAtOnce) return Code::kNoMemory;
   const fake::Counting uncounted(false);
   out = new Request{true, false, false, comm.rank, to, tag, const_cast<void*>(data), size};
   out->communicator = comm.object;
+  out->fails = is_refused;
+  out->arrives = !is_refused || running_mpi->refuses_so == fake::Mpi::Refuses::kLaterButArrives;
   running_mpi->send(out);
   return Code::kDone;
 }
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
-  if (running_mpi->refuses(tag, false)) return Code::kNoMemory;
+  const bool is_refused = running_mpi->refuses(tag, false);
+  if (is_refused && running_mpi->refuses_so == fake::Mpi::Refuses::kAtOnce) return Code::kNoMemory;
   const fake::Counting uncounted(false);
   out = new Request{false, false, false, comm.rank, from, tag, data, size};
   out->communicator = comm.object;
+  out->fails = is_refused;
   running_mpi->receive(out);
   return Code::kDone;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -42,6 +43,8 @@ struct Request {
   Notice* notice = nullptr;
   std::shared_ptr<void> communicator = {};
   std::vector<std::byte> forged = {};  // of another length than the sender's memory
+  bool fails = false;                  // it will complete in an error...
+  bool arrives = true;                 // ... of a send: its message is received all the same
 };
 
 }  // namespace cepheus::coll::host
@@ -100,6 +103,9 @@ class Mpi {
   std::optional<int> refused_send;             // and sends of this one...
   int refused_after = 0;                       // ... behind this number of them...
   std::size_t most_refused = ~std::size_t{0};  // ... and at most this number
+  // ... at once, or as they complete. The message of a failed send arrives or is lost.
+  enum class Refuses : std::uint8_t { kAtOnce, kLater, kLaterButArrives };
+  Refuses refuses_so = Refuses::kAtOnce;
   std::size_t refused() const { return refused_; }
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;

@@ -238,6 +238,7 @@ void ReductionSession::receive() {
       look_at_group();
     }
     agreement_.receive(from, message, out_);
+    is_ended_elsewhere_ = is_ended_elsewhere_ || agreement_.is_ended();
     act();
   }
 }
@@ -272,6 +273,9 @@ void ReductionSession::act() {
     if (out.stops) stop_group();
     for (const auto& each : out.sends) {
       RootlessMessage message = each.message;
+      // The set-up under way may yet give others a group, which this member does not learn.
+      if (message.kind == RootlessKind::kEnded && group_ != nullptr && !is_ended_elsewhere_)
+        has_groups_ = true;
       message.has_groups = has_groups_ ? 1 : 0;
       if (link_.send(each.to, message) == Code::kDone) continue;
       CEPHEUS_RARE_SITUATION("a message about a group of reductions can't be sent");

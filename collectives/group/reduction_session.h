@@ -57,8 +57,8 @@ class ReductionSession {
   void look_after();
   // The group has failed, and look_after() is needed soon again.
   bool is_draining() const { return agreement_.stage() == RootlessAgreement::Stage::kStopping; }
-  // A group was set up, at some member at least: all members learn that, so they end together. Any
-  // thread.
+  // A group was set up, at some member at least, or may have been: a member has given up in a set-up. All
+  // members learn that, so they end together. Any thread.
   bool has_groups() const { return has_groups_.load(); }
   // No gather follows. True when no member needs this one any more, it has all their messages, and
   // its group is destroyed; at once without groups.
@@ -134,6 +134,8 @@ class ReductionSession {
   std::atomic<bool> has_groups_{false};  // once true, for ever
   End end_ = End::kOpen;
   bool is_released_ = false;
+  // By a message. If that one's sender had no groups, it had sent no record, and no set-up is complete.
+  bool is_ended_elsewhere_ = false;
   bool has_ended_ = false;     // as member 0 knows, which has let this one go
   int closed_ = 0, gone_ = 0;  // members, as member 0 knows
 };
