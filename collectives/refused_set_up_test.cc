@@ -203,5 +203,29 @@ TEST_F(RefusedSetUp, OfFurtherControlMessagesEndsReductionsInErrorsOnAllRanks) {
   }
 }
 
+// Without a group, and behind a message that no rank can use, MPI refuses a rank the receive of the next
+// one. It is tried again, and that one is of a rank that gives up.
+TEST_F(RefusedSetUp, OfALaterControlMessageLeavesNoRankWaiting) {
+  fake::Job job(kRanks);
+  job.fabric.outcomes = {MCAST_ERR_INVALID};
+  job.reduce_all(kSum);
+  ASSERT_TRUE(job.run());
+  job.reduce(0, kSum);
+  job.reduce(2, kSum);
+  job.mpi.wrong_lengths[job.team(1).tag(Tag::kReductionControl)] = 3;
+  job.reduce(1, kSum, Code::kNoMemory);
+  job.look(1);
+  job.mpi.wrong_lengths.clear();
+  job.move();
+  job.mpi.refused_tag = job.team(2).tag(Tag::kReductionControl);
+  job.mpi.most_refused = 1;
+  for (int looks = 0; looks < 100; ++looks) job.look(2);
+  job.mpi.refused_tag.reset();
+  ASSERT_EQ(job.mpi.refused(), 1u);
+  job.reduce(3, kSum, Code::kNoMemory);
+  ASSERT_TRUE(job.run(std::chrono::seconds(1)));
+  expect_errors(job);
+}
+
 }  // namespace
 }  // namespace cepheus::coll

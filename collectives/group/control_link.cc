@@ -9,7 +9,9 @@ template <typename Message, Tag kTag>
 Code Link<Message, kTag>::post() {
   const Code rc = host::receive(team_.comm(), &incoming_, sizeof incoming_, host::kAnyRank,
                                 team_.tag(kTag), receive_);
-  if (rc == Code::kDone) host::on_complete(*receive_, arrival_);
+  if (rc != Code::kDone) return rc;
+  has_opened_ = true;
+  host::on_complete(*receive_, arrival_);
   return rc;
 }
 
@@ -20,6 +22,7 @@ Code Link<Message, kTag>::open() {
 
 template <typename Message, Tag kTag>
 void Link<Message, kTag>::close() {
+  has_opened_ = false;
   if (!is_open()) return;
   host::cancel(*receive_);
   host::free(std::exchange(receive_, nullptr));

@@ -25,6 +25,8 @@ class Link {
   // Posts the receive.
   Code open();
   bool is_open() const { return receive_ != nullptr; }
+  // It has been open, and is not closed: the host may have refused it the receive of a further message.
+  bool has_opened() const { return has_opened_; }
   // While the communicator can communicate: takes the receive back.
   void close();
 
@@ -46,6 +48,7 @@ class Link {
   const Team& team_;
   Arrival arrival_;
   host::Request* receive_ = nullptr;
+  bool has_opened_ = false;
   Message incoming_{};
   std::vector<bool> receivers_;  // by member; empty: none
 };

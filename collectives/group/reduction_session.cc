@@ -2,9 +2,10 @@
 // has happened: messages, this member's end of the group, results from a holder. act() carries its
 // output out.
 //
-// A group is set up by all members at one call. A member that can't take part in that gives up: else its
-// next call would meet this one of the others. A gather too long for the group's packets takes part as
-// one without bytes, so that members still count alike, and then goes another way.
+// All members set up a group at one call. A member that can't take part in that gives up, and so all
+// gathers end in errors: the others wait in this call, and would take the member's next one for it. A
+// gather too long for the group's packets takes part as one without bytes, so that members still count
+// alike, and then goes another way.
 #include "collectives/group/reduction_session.h"
 
 #include <cstring>
@@ -214,7 +215,7 @@ void ReductionSession::look_at_group() {
 
 void ReductionSession::look_after() {
   if (end_ == End::kReleased) return;
-  if (!link_.is_open() && !has_groups_) return;
+  if (!link_.has_opened()) return;
   // A host may refuse the receive behind each message.
   if (link_.open() != Code::kDone && !agreement_.is_ended())
     give_up_alone("it can't receive messages about its group: MPI's messages fail");
