@@ -60,6 +60,7 @@ bool Multicast::switched_over_before(uint64_t unit) const {
 }
 
 Code Multicast::prepare(uint64_t first, bool small) {
+  if (is_ended_) return Code::kFailed;
   if (switched_over_before(first) && first >= session_->agreement().retry_at()) {
     const Code rc = try_again(first);
     if (rc != Code::kDone) return rc;
@@ -96,8 +97,10 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
   const bool again = lane.retry_at() != TeamLane::kNever;  // refused before
   switch (lane.progress()) {
     case TeamLane::State::kReady:
+      if (lane.is_one_sided()) return end_broadcasts(lane);
       break;
     case TeamLane::State::kFailed:
+      if (lane.is_one_sided()) return end_broadcasts(lane);
       set_up_backoff_.ended(Clock::now().time_since_epoch());
       lane.set_retry_at(lane.retry_after() == TeamLane::kNever ? TeamLane::kNever
                                                                : first + lane.retry_after());
@@ -119,6 +122,15 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
   return Code::kDone;
 }
 
+// The other members do not know of it, and wait for this one or for the outcome.
+Code Multicast::end_broadcasts(const TeamLane& lane) {
+  is_ended_ = true;
+  if (lane.state() == TeamLane::State::kReady) has_groups_ = true;
+  host::log(0, "cepheus: %s: its broadcasts end in errors: %s: %s", team_.name().c_str(),
+            rank_text(team_).c_str(), lane.reason());
+  return Code::kFailed;
+}
+
 // The session has failed, and this is the agreed unit for another attempt. All members are here.
 Code Multicast::try_again(uint64_t unit) {
   if (next_session_ == nullptr) {
@@ -132,6 +144,7 @@ Code Multicast::try_again(uint64_t unit) {
   TeamLane& lane = next_session_->eager();
   const TeamLane::State state = lane.progress();
   if (state != TeamLane::State::kReady && state != TeamLane::State::kFailed) return Code::kPending;
+  if (lane.is_one_sided()) return end_broadcasts(lane);
   Code error = Code::kDone;
   if (!repairs_.test(error)) return Code::kPending;
 

@@ -43,7 +43,7 @@ class Multicast {
   uint64_t take_units(size_t bytes);
   // Prepares the lane of the broadcast with units from `first` on. Code::kDone: by multicast;
   // Code::kNotServed: not by it, on all members alike; Code::kPending: call again. reason(): for
-  // either.
+  // either. Else an error, and of all later ones: a message of a set-up has failed at this member.
   Code prepare(uint64_t first, bool small);
   const std::string& reason() const { return reason_; }
   // The reason of the session's failure.
@@ -77,6 +77,7 @@ class Multicast {
   bool switched_over_before(uint64_t unit) const;
   Code set_up(TeamLane& lane, uint64_t first);
   Code try_again(uint64_t unit);
+  Code end_broadcasts(const TeamLane& lane);
   uint64_t retry_after(Backoff backoff) const;
   void receive();
   void take(const Actions& actions);
@@ -103,6 +104,7 @@ class Multicast {
   std::chrono::steady_clock::time_point since_;  // of the rate of units
   uint64_t since_unit_ = 0;
   bool reported_ = false;
+  bool is_ended_ = false;  // the others may multicast, and this member not, or the reverse
 
   std::atomic<bool> has_groups_{false};  // once true, for ever
   TearDown tear_down_;

@@ -14,7 +14,11 @@ namespace cepheus::coll {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Ne;
 
 class RefusedSetUp : public testing::Test {
@@ -42,9 +46,11 @@ class RefusedSetUp : public testing::Test {
   };
   // Ranks 0 and 2 lead the hosts, if two ranks share one.
   static std::vector<Case> cases(int per_host) {
-    std::vector<Case> found{{0, Tag::kReductionControl, false}, {2, Tag::kReductionControl, false},
-                            {0, Tag::kReductionSetUp, false},   {2, Tag::kReductionSetUp, true},
-                            {2, Tag::kReductionOutcome, false}, {0, Tag::kReductionOutcome, true}};
+    std::vector<Case> found{{0, Tag::kReductionControl, false},
+                            {2, Tag::kReductionControl, false},
+                            {0, Tag::kReductionSetUp, false},
+                            {2, Tag::kReductionSetUp, true},
+                            {0, Tag::kReductionOutcome, true}};
     if (per_host > 1) return found;
     found.push_back({0, Tag::kReductionSetUp, false, 1});
     found.push_back({0, Tag::kReductionOutcome, true, 1});  // rank 1 has a group then
@@ -55,11 +61,12 @@ class RefusedSetUp : public testing::Test {
     std::vector<Case> found;
     for (const bool is_leader_last : {false, true}) {
       for (const Refuses when : {Refuses::kLater, Refuses::kLaterButArrives}) {
-        for (Case each : cases(per_host)) {
+        std::vector<Case> all = cases(per_host);
+        all.push_back({2, Tag::kReductionOutcome, false});
+        for (Case each : all) {
           if (each.tag == Tag::kReductionControl) continue;
           // The leader announces to all that it lacks a record: they reduce by messages.
           if (each.tag == Tag::kReductionSetUp && !each.is_send) continue;
-          if (each.tag == Tag::kReductionSetUp && when == Refuses::kLater) continue;
           if (when == Refuses::kLaterButArrives && !each.is_send) continue;
           each.when = when;
           each.is_leader_last = is_leader_last;
@@ -97,7 +104,6 @@ class RefusedSetUp : public testing::Test {
     job.mpi.refused_tag.reset();
     job.mpi.refused_send.reset();
     ASSERT_EQ(job.mpi.refused(), 1u);
-    expect_errors(job);
   }
   static void expect_errors(const fake::Job& job) {
     EXPECT_THAT(job.results(), Each(AllOf(Ne(Code::kDone), Ne(Code::kPending))));
@@ -124,6 +130,7 @@ TEST_F(RefusedSetUp, EndsReductionsInErrorsOnAllRanks) {
       SCOPED_TRACE(each.text(per_host));
       fake::Job job(kRanks, per_host);
       reduce_refused(job, each);
+      expect_errors(job);
       expect_end(job);
     }
   }
@@ -136,8 +143,44 @@ TEST_F(RefusedSetUp, AtCompletionEndsReductionsInErrorsOnAllRanks) {
       SCOPED_TRACE(each.text(per_host));
       fake::Job job(kRanks, per_host);
       reduce_refused(job, each);
+      expect_errors(job);
       expect_end(job);
     }
+  }
+}
+
+// The rank's record tells the leader, and the leader's outcome tells all others.
+TEST_F(RefusedSetUp, OfItsOutcomeLeavesReductionsToMessages) {
+  for (const int per_host : {1, 2}) {
+    for (const bool is_leader_last : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << per_host << " a host, the leader last: " << is_leader_last);
+      fake::Job job(kRanks, per_host);
+      reduce_refused(job, {2, Tag::kReductionOutcome, false, 0, Refuses::kAtOnce, is_leader_last});
+      for (int calls = 0; calls < 100; ++calls) {
+        ASSERT_THAT(job.results(), Each(Code::kDone)) << calls;
+        EXPECT_TRUE(job.all_have_results()) << calls;
+        EXPECT_EQ(job.route(0), Route::kMessages) << calls;
+        job.reduce_all(kSum);
+        ASSERT_TRUE(job.run(std::chrono::seconds(1))) << calls;
+      }
+      EXPECT_THAT(job.mpi.errors, IsEmpty());
+      EXPECT_EQ(job.fabric.registrations(), 0u);
+      EXPECT_TRUE(job.close());
+      EXPECT_EQ(job.mpi.receives(), 0u);
+    }
+  }
+}
+
+// The error is MPI's, and not the reason for which no group has come up.
+TEST_F(RefusedSetUp, OfAFailuresAnnouncementNamesMpi) {
+  for (const Refuses when : {Refuses::kAtOnce, Refuses::kLater}) {
+    fake::Job job(kRanks);
+    job.fabric.outcomes = {MCAST_ERR_REJECTED};
+    reduce_refused(job, {0, Tag::kReductionOutcome, true, 1, when});
+    expect_errors(job);
+    EXPECT_THAT(job.mpi.errors, Contains(HasSubstr("point-to-point layer failed during set-up")));
+    expect_end(job);
   }
 }
 
@@ -152,6 +195,7 @@ TEST_F(RefusedSetUp, OfALaterGroupEndsReductionsInErrorsOnAllRanks) {
       ASSERT_TRUE(job.run());
       job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
       reduce_refused(job, each);
+      expect_errors(job);
       expect_end(job);
     }
   }
@@ -225,6 +269,74 @@ TEST_F(RefusedSetUp, OfALaterControlMessageLeavesNoRankWaiting) {
   job.reduce(3, kSum, Code::kNoMemory);
   ASSERT_TRUE(job.run(std::chrono::seconds(1)));
   expect_errors(job);
+}
+
+// MPI refuses one rank a message of the set-up of a lane of broadcasts.
+class RefusedLane : public RefusedSetUp {
+ protected:
+  static void broadcast_refused(fake::Job& job, const Case& at, int root, std::size_t bytes) {
+    job.mpi.most_refused = 1;
+    job.mpi.refuses_so = at.when;
+    job.begin_all(root, bytes);
+    for (int moments = 0; moments < 100; ++moments) {
+      job.move();
+      for (int rank = 0; rank < kRanks; ++rank) {
+        job.mpi.refused_tag.reset();
+        job.mpi.refused_send.reset();
+        if (rank == at.failing)
+          (at.is_send ? job.mpi.refused_send : job.mpi.refused_tag) = job.team(rank).tag(at.tag);
+        job.look(rank);
+      }
+      fake::now() += std::chrono::milliseconds(1);
+    }
+    job.mpi.refused_tag.reset();
+    job.mpi.refused_send.reset();
+    ASSERT_EQ(job.mpi.refused(), 1u);
+  }
+};
+
+TEST_F(RefusedLane, OfItsOutcomeLeavesBroadcastsToTheSavedFunction) {
+  for (const std::size_t bytes : {10u, 300u}) {
+    for (const int root : {0, 1, 2}) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes from " << root);
+      fake::Job job(kRanks);
+      broadcast_refused(job, {2, Tag::kOutcome, false}, root, bytes);
+      for (int calls = 0; calls < 100; ++calls) {
+        ASSERT_THAT(job.results(), Each(Code::kDone)) << calls;
+        EXPECT_TRUE(job.all_have_data());
+        EXPECT_EQ(job.route(0), Route::kSaved);
+        job.begin_all(root, bytes);
+        ASSERT_TRUE(job.run()) << calls;
+      }
+      job.begin_all(root, 310 - bytes);
+      ASSERT_TRUE(job.run());
+      EXPECT_THAT(job.results(), Each(Code::kDone));
+      EXPECT_EQ(job.route(0), bytes == 10 ? Route::kBulk : Route::kEager);
+      EXPECT_TRUE(job.close());
+      EXPECT_EQ(job.mpi.receives(), 0u);
+    }
+  }
+}
+
+// The others do not know of it: it must not take the saved function alone.
+TEST_F(RefusedLane, OfAnyOtherMessageIsAnErrorAtItsRank) {
+  for (const Case& each :
+       {Case{0, Tag::kSetUp, false}, Case{2, Tag::kSetUp, true}, Case{0, Tag::kOutcome, true},
+        Case{2, Tag::kSetUp, true, 0, Refuses::kLater},
+        Case{2, Tag::kSetUp, true, 0, Refuses::kLaterButArrives},
+        Case{2, Tag::kOutcome, false, 0, Refuses::kLater},
+        Case{0, Tag::kOutcome, true, 0, Refuses::kLater}}) {
+    for (const std::size_t bytes : {10u, 300u}) {
+      SCOPED_TRACE(each.text(1) + ", " + std::to_string(bytes) + " bytes");
+      fake::Job job(kRanks);
+      broadcast_refused(job, each, 1, bytes);
+      EXPECT_THAT(job.result(each.failing), AllOf(Ne(Code::kDone), Ne(Code::kPending)));
+      EXPECT_THAT(job.mpi.errors, ElementsAre(HasSubstr("its broadcasts end in errors")));
+      job.begin(each.failing, 1, 310 - bytes);
+      job.look(each.failing);
+      EXPECT_THAT(job.result(each.failing), AllOf(Ne(Code::kDone), Ne(Code::kPending)));
+    }
+  }
 }
 
 }  // namespace

@@ -231,12 +231,17 @@ bool knows_device_memory() { return false; }
 // CEPHEUS_VERBOSE is the verbosity.
 void log(int level, const char* format, ...) {
   static const char* const verbosity = std::getenv("CEPHEUS_VERBOSE");
-  if (verbosity == nullptr || level > std::atoi(verbosity)) return;
+  const bool is_shown = verbosity != nullptr && level <= std::atoi(verbosity);
+  const bool is_kept = running_mpi != nullptr && level == 0;
+  if (!is_shown && !is_kept) return;
+  const fake::Counting uncounted(false);
+  char line[1024];
   va_list arguments;
   va_start(arguments, format);
-  std::vfprintf(stderr, format, arguments);
+  (void)std::vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  std::fputc('\n', stderr);
+  if (is_kept) running_mpi->errors.emplace_back(line);
+  if (is_shown) std::fprintf(stderr, "%s\n", line);
 }
 
 }  // namespace cepheus::coll::host

@@ -107,6 +107,8 @@ class Mpi {
   enum class Refuses : std::uint8_t { kAtOnce, kLater, kLaterButArrives };
   Refuses refuses_so = Refuses::kAtOnce;
   std::size_t refused() const { return refused_; }
+  // The errors that ranks have logged.
+  std::vector<std::string> errors;
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
 

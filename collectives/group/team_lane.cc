@@ -4,11 +4,11 @@
 //   leader   kUnused -> kGathering -> kRegistering -> kAnnouncing -> kReady | kFailed
 //   others   kUnused -> kAnnouncing -> kReady | kFailed
 //
-// Every member takes part even if it has no device, because the leader waits for all records. A member
-// that can't take the outcome sends no record: so no other one becomes ready without it. If
-// the identifier was in use, all start again, with four attempts at most. While this process remembers
-// that no switch answered, the leader announces that without a registration. kClosed: ready, and its
-// session ended.
+// Every member takes part even if it has no device, because the leader waits for all records. The record
+// of a member that can't receive the outcome has that (kNoOutcome): the leader announces a failure to
+// all others, and no member tries again. If the identifier was in use, all start again, with four
+// attempts at most. While this process remembers that no switch answered, the leader announces that
+// without a registration. kClosed: ready, and its session ended.
 #include "collectives/group/team_lane.h"
 
 #include <arpa/inet.h>
@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "collectives/core/parameters.h"
 #include "collectives/group/own_stack.h"
@@ -92,6 +93,8 @@ bool may_pass(int32_t status) {
   }
 }
 
+bool takes_outcome(const MemberRecord& record) { return record.status != TeamLane::kNoOutcome; }
+
 }  // namespace
 
 // Calls `f` for all members but the leader, until one call fails.
@@ -154,17 +157,31 @@ void TeamLane::start() {
     });
   } else {
     rc = messages_.receive(&outcome_, sizeof outcome_, Team::kLeader, outcome_tag(), team_);
-    if (rc == Code::kDone)
-      rc = messages_.send(&own_, sizeof own_, Team::kLeader, set_up_tag(), team_);
+    if (rc != Code::kDone) return fail_with_record(rc);
+    rc = record_.send(&own_, sizeof own_, Team::kLeader, set_up_tag(), team_);
   }
   if (rc != Code::kDone) return fail_alone(rc);
   set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
 }
 
+// MPI has refused this member the receive of the outcome. The others learn that.
+void TeamLane::fail_with_record(Code rc) {
+  own_.status = kNoOutcome;
+  snprintf(own_.reason, sizeof own_.reason, "%s", messages_failed(rc).c_str());
+  const Code sent = Messages::post(&own_, sizeof own_, Team::kLeader, set_up_tag(), team_);
+  if (sent != Code::kDone) return fail_alone(sent);
+  fail(rc);
+}
+
 // The other members do not know of it.
 void TeamLane::fail_alone(Code rc) {
+  failed_message_ = rc;
+  fail(rc);
+}
+
+void TeamLane::fail(Code rc) {
   messages_.forget();
-  is_one_sided_ = true;
+  record_.forget();
   outcome_.status = MCAST_ERR_FABRIC;
   outcome_.retry_after = kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", messages_failed(rc).c_str());
@@ -172,7 +189,7 @@ void TeamLane::fail_alone(Code rc) {
 }
 
 void TeamLane::gathered() {
-  if (is_lost()) return announce_lost();
+  if (is_lost() && std::ranges::all_of(records_, takes_outcome)) return announce_lost();
   const std::string why = objection(records_, team_);
   if (!why.empty()) {
     // If several members object, the most lasting reason counts.
@@ -227,19 +244,32 @@ void TeamLane::registered(mcast_status_t status) {
 }
 
 void TeamLane::announce(int32_t status, const std::string& reason) {
+  const std::vector<MemberRecord> records = std::exchange(records_, {});
+  const bool may_try_again = may_pass(status) && std::ranges::all_of(records, takes_outcome);
   outcome_.status = status;
-  outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
+  outcome_.retry_after = may_try_again ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
-  records_ = std::vector<MemberRecord>();
-  const Code rc = others([&](int member) {
+  failed_message_ = others([&](int member) {
+    if (!takes_outcome(records[static_cast<size_t>(member)])) return Code::kDone;
     return messages_.send(&outcome_, sizeof outcome_, member, outcome_tag(), team_);
   });
-  is_one_sided_ = rc != Code::kDone;
   set_state(State::kAnnouncing);
+}
+
+void TeamLane::announced(Code error) {
+  // Small broadcasts may have arrived here: the group stays until its failure shows.
+  if (error != Code::kDone && !team_.is_leader() && is_of_reductions()) return fail_alone(error);
+  if (failed_message_ == Code::kDone) failed_message_ = error;
+  // Not the outcome's reason, which some members may lack.
+  if (is_one_sided())
+    snprintf(outcome_.reason, sizeof outcome_.reason, "%s",
+             messages_failed(failed_message_).c_str());
+  finish();
 }
 
 void TeamLane::finish() {
   messages_.shrink();  // a lane is set up once
+  record_.shrink();
   if (outcome_.status == MCAST_OK) {
     mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
     if (group() != nullptr && mcast_group_query(group(), &attr) == MCAST_OK)
@@ -252,7 +282,7 @@ void TeamLane::finish() {
   destroy();
   if (outcome_.status == MCAST_ERR_ID_IN_USE) CEPHEUS_SITUATION("a group's identifier is taken");
   const bool again =
-      outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts && !is_one_sided_;
+      outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts && !is_one_sided();
   set_state(again ? State::kUnused : State::kFailed);
 }
 
@@ -283,14 +313,9 @@ TeamLane::State TeamLane::progress() {
       break;
     }
     case State::kAnnouncing:
-      if (!messages_.test(error)) break;
-      // Small broadcasts may have arrived here: the group stays until its failure shows.
-      if (error != Code::kDone && !team_.is_leader() && is_of_reductions()) {
-        fail_alone(error);
-        break;
-      }
-      is_one_sided_ = is_one_sided_ || error != Code::kDone;
-      finish();
+      // A record that is lost has no answer.
+      if (!record_.test(error) || (error == Code::kDone && !messages_.test(error))) break;
+      announced(error);
       break;
     case State::kReady:
     case State::kFailed:
@@ -302,7 +327,7 @@ TeamLane::State TeamLane::progress() {
 
 void TeamLane::reset() {
   attempts_ = 0;
-  is_one_sided_ = false;
+  failed_message_ = Code::kDone;
   again_ = true;
   outcome_ = {};
   set_state(State::kUnused);

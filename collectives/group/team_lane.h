@@ -88,6 +88,7 @@ class TeamLane {
 
   // No mcast_status_t:
   static constexpr int32_t kRefused = -1000;
+  static constexpr int32_t kNoOutcome = -1001;  // of a record: the member can't receive the outcome
 
   State progress();
   State state() const { return state_; }
@@ -95,7 +96,7 @@ class TeamLane {
   const char* reason() const { return outcome_.reason; }
   // kReady, kFailed: a message of the set-up has failed at this member. Others may wait for it, or
   // have another state.
-  bool is_one_sided() const { return is_one_sided_; }
+  bool is_one_sided() const { return failed_message_ != Code::kDone; }
   // kFailed: a member's session has failed.
   bool is_refused() const { return outcome_.status == kRefused; }
   std::string address() const;  // kReady: the group's
@@ -127,13 +128,16 @@ class TeamLane {
   Tag outcome_tag() const { return is_of_reductions() ? Tag::kReductionOutcome : Tag::kOutcome; }
   void make_group(MemberRecord& record);
   void start();
+  void fail_with_record(Code rc);
   void fail_alone(Code rc);
+  void fail(Code rc);
   void gathered();
   void registered(mcast_status_t status);
   void remember(mcast_status_t status, const mcast_group_attr_t& attr) const;
   bool is_lost() const { return own_.status == MCAST_OK && (channel_ == nullptr || stopped_); }
   void announce_lost();
   void announce(int32_t status, const std::string& reason);
+  void announced(Code error);
   void finish();
   void set_state(State state) { state_ = state; }
 
@@ -150,7 +154,7 @@ class TeamLane {
   int attempts_ = 0;
   std::unique_ptr<Channel> channel_;
   bool stopped_ = false;
-  bool is_one_sided_ = false;
+  Code failed_message_ = Code::kDone;  // the other members do not know of it
   std::string refusal_;
   MemberRecord own_{};
   std::vector<MemberRecord> records_;  // the leader's
@@ -158,6 +162,7 @@ class TeamLane {
   size_t portion_ = 0, max_message_ = 0;
   Clock::time_point began_;  // the registration
   Messages messages_;
+  Messages record_;  // the send of this member's, behind the receive of the outcome
 };
 
 }  // namespace cepheus::coll

@@ -39,6 +39,7 @@ Refusal::Refusal(const JobPlan& plan, const std::vector<Call>& program)
       from_ = random() % 3 == 0 ? random() % plan.steps : 0;
       after_ = static_cast<int>(random() % 2);
       choose_set_up_message(random() % 4);
+      if (tag_ != Tag::kReductionControl) when_ = static_cast<fake::Mpi::Refuses>(random() % 3);
       break;
     }
   }
@@ -76,9 +77,15 @@ void Refusal::note(const fake::Mpi& mpi, std::size_t call) {
 
 void Refusal::end_from(std::size_t call) { ends_from_ = std::min(ends_from_.value_or(call), call); }
 
+bool Refusal::ends_nothing() const {
+  const bool is_at_once = when_ == fake::Mpi::Refuses::kAtOnce;
+  if (plan_.refused != Refused::kSetUp || is_send_) return false;
+  return tag_ == (is_at_once ? Tag::kReductionOutcome : Tag::kReductionSetUp);
+}
+
 std::string Refusal::why_wrong(int rank, std::size_t call, bool is_saved, Code rc) const {
   const bool has_failed = rc != Code::kDone;
-  if (!at_ || call < before())
+  if (!at_ || ends_nothing() || call < before())
     return has_failed ? " ends in error " + std::to_string(static_cast<int>(rc)) : "";
   if (has_failed || call < *at_) return "";
   if (ends_from_ && call >= *ends_from_) return " succeeds behind a failed agreement";
@@ -96,7 +103,7 @@ std::size_t Refusal::before() const {
 }
 
 bool Refusal::may_end_both_ways(std::size_t call) const {
-  if (!at_) return false;
+  if (!at_ || ends_nothing()) return false;
   if (call == *at_) return plan_.refused != Refused::kAgreement;
   return call == before();
 }

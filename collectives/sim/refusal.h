@@ -1,11 +1,14 @@
 // A message that MPI refuses to one rank of a simulated job, and the ends that the ranks' reductions may
 // have then. The program has asked for errors.
 //
-//   before the refused reduction   none fails; but the last one, at ranks that have not got its result
-//   the refused one                it fails at the rank, if that has lost a message of it
+//   before the refused reduction   all succeed. Only the last one may fail at ranks without its result
+//   the refused one                it fails at the rank, if the refused message is a part of it
 //   behind it                      all fail. Only the host's own function may serve some, by plans that
 //                                  the ranks had agreed on before. That ends with the first agreement
 //                                  behind a rank's error, or at once if a rank has refused the reduction
+//
+// Two messages of a set-up end nothing, because all members learn of their failure: the receive of the
+// outcome, if it is refused at once, and the leader's receive of a record, if it fails as it completes.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +39,8 @@ class Refusal {
   // --- Questions.
   // MPI refuses the message behind this number of others like it.
   int after() const { return after_; }
+  // ... in this way.
+  fake::Mpi::Refuses when() const { return when_; }
   // MPI has refused the message.
   bool has_happened() const { return at_.has_value(); }
   // The reduction must not end so; empty: it may.
@@ -45,6 +50,7 @@ class Refusal {
 
  private:
   std::size_t before() const;
+  bool ends_nothing() const;
   void choose_set_up_message(std::size_t drawn);
 
   const JobPlan& plan_;
@@ -53,7 +59,8 @@ class Refusal {
   std::size_t from_ = 0;  // call
   Tag tag_ = Tag::kTimes;
   bool is_send_ = false;
-  int after_ = 0;                         // messages of the kind
+  int after_ = 0;  // messages of the kind
+  fake::Mpi::Refuses when_ = fake::Mpi::Refuses::kAtOnce;
   std::optional<std::size_t> at_;         // call
   std::optional<std::size_t> ends_from_;  // call
 };

@@ -54,6 +54,7 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
     fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_ERR_TIMED_OUT, MCAST_OK, MCAST_ERR_REJECTED,
                         MCAST_OK};
   mpi_.refused_after = refusal_.after();
+  mpi_.refuses_so = refusal_.when();
   if (plan.refused != Refused::kAgreement) mpi_.most_refused = 1;
   for (int rank = 0; rank < plan.ranks; ++rank)
     ranks_.push_back(std::make_unique<Rank>(rank, mpi_, plan.ranks_per_host));
