@@ -21,6 +21,17 @@ constexpr std::size_t kAligned = alignof(std::max_align_t);
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
 
+constexpr const char* kNoMessages = "MPI's messages between it and its host's ranks fail";
+
+// A leader lacks blocks of its host.
+const char* why_blocks_lack(Code rc) {
+  if (rc == Code::kTruncated)
+    return "it lacks data of its host's ranks: pass the same count and type on all ranks";
+  // Only a rank with an error of its own sends no bytes.
+  return rc == Code::kEmpty ? "a rank of its host has failed, and has logged the reason"
+                            : kNoMessages;
+}
+
 }  // namespace
 
 Seats Seats::flat(const Team& all) {
@@ -85,9 +96,19 @@ void Reducer::give_up(Code rc, const char* what) {
   const bool is_refusal = confirms_ && step_ == Step::kCollect;
   is_refused_ = is_refused_ || is_refusal;
   if (session_ != nullptr) return session_->give_up(text, is_refusal);
-  host::log(0, "cepheus: a reduction on %s ends in an error: %s",
-            host::name(seats_.inside.comm()).c_str(), text.c_str());
+  log(text);
   if (leads()) own_failure_ = rc;
+}
+
+// This rank leads no host. Its leader learns of it with the next call, without the reason.
+Code Reducer::end_reductions(Code rc) {
+  log(rank_text(seats_.inside) + ": " + kNoMessages);
+  return own_failure_ = rc;
+}
+
+void Reducer::log(const std::string& what) const {
+  host::log(0, "cepheus: a reduction on %s ends in an error: %s",
+            host::name(seats_.inside.comm()).c_str(), what.c_str());
 }
 
 Route Reducer::route() const {
@@ -185,7 +206,7 @@ Code Reducer::spread() {
     // Behind a message of another length the ranks' messages still match, and the leader has refused:
     // it has met that length, too. Else the parent is gone.
     if (rc != Code::kTruncated && rc != Code::kEmpty)
-      own_failure_ = rc;
+      (void)end_reductions(rc);
     else
       is_refused_ = confirms_;
     write_outcome(rc);
@@ -205,7 +226,7 @@ Code Reducer::spread() {
 }
 
 // In the place of a message that MPI has refused, and of its length: so the child's messages still
-// match, and it knows what all ranks but these two know. A copy.
+// match. Its outcome is the one of all other ranks; if that is a success, it is this failure. A copy.
 void Reducer::pass_failure_on(int child) {
   std::vector<std::byte> message(
       message_.begin(), message_.begin() + static_cast<std::ptrdiff_t>(spread_bytes(child)));
@@ -305,7 +326,7 @@ Code Reducer::run() {
 Code Reducer::end_step(Code rc) {
   switch (step_) {
     case Step::kCollect:
-      if (!leads() && rc != Code::kDone) return own_failure_ = rc;
+      if (!leads() && rc != Code::kDone) return end_reductions(rc);
       end_collect(rc);
       break;
     case Step::kAcross:
@@ -329,8 +350,7 @@ Code Reducer::end_step(Code rc) {
 // A leader without all blocks of its host goes on to the spread.
 void Reducer::end_collect(Code rc) {
   if (!leads()) return;
-  if (rc != Code::kDone)
-    give_up(rc, "it lacks data of its host's ranks: pass the same count and type on all ranks");
+  if (rc != Code::kDone) give_up(rc, why_blocks_lack(rc));
   if (failure_ == Code::kDone) return;
   write_outcome(failure_);
   step_ = Step::kAcross;  // it is over
@@ -339,8 +359,8 @@ void Reducer::end_collect(Code rc) {
 Code Reducer::end_spread(Code rc) {
   if (rc != Code::kDone && leads())
     give_up(rc, "it can't send a result to its host's ranks");
-  else if (rc != Code::kDone)
-    own_failure_ = rc;
+  else if (rc != Code::kDone && own_failure_ == Code::kDone)
+    (void)end_reductions(rc);
   if (seats_.inside.size() == 1) return failure_;
   Outcome outcome{};
   std::memcpy(&outcome, message_.data(), sizeof outcome);

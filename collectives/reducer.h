@@ -85,6 +85,8 @@ class Reducer final : public Algorithm {
   Code end_spread(Code rc);
   void write_outcome(Code rc);
   void give_up(Code rc, const char* what);
+  Code end_reductions(Code rc);
+  void log(const std::string& what) const;
   void refuse();
   Code collect();
   Code across();

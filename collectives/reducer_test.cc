@@ -17,8 +17,11 @@ namespace cepheus::coll {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::Each;
+using testing::HasSubstr;
 using testing::Ne;
+using testing::Not;
 
 class Reductions : public testing::Test {
  protected:
@@ -232,6 +235,11 @@ class RefusedSpread : public Reductions {
     job.mpi.refused_send.reset();
     ASSERT_EQ(job.mpi.refused(), 1u);
   }
+  // The rank has logged its own error, and its leader blames no count.
+  static void expect_errors_of_messages(const fake::Job& job, int failing) {
+    EXPECT_THAT(job.mpi.errors, Contains(HasSubstr("rank " + std::to_string(failing) + ": ")));
+    EXPECT_THAT(job.mpi.errors, Each(Not(HasSubstr("pass the same count"))));
+  }
   static std::vector<std::byte> under_way(const fake::Job& job, int from, int to) {
     for (const std::size_t i : job.mpi.deliverable())
       if (job.mpi.sender(i) == from && job.mpi.receiver(i) == to) return job.mpi.content(i);
@@ -269,7 +277,19 @@ TEST_F(RefusedSpread, EndsReductionsInErrorsFromThisOneOn) {
       EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << calls;
     }
     EXPECT_TRUE(job.close());
+    expect_errors_of_messages(job, each.failing);
   }
+}
+
+TEST_F(RefusedSpread, NamesARankThatCantSendItsBlock) {
+  fake::Job job(kRanks, kPerHost);
+  expect_right(job, kRanks, kBarrier, Route::kHosts);
+  for (int calls = 0; calls < 2; ++calls) {
+    begin_next(job);
+    if (calls == 0) pass_refused(job, {4, 0, 0});
+    ASSERT_TRUE(job.run(std::chrono::seconds(1))) << calls;
+  }
+  expect_errors_of_messages(job, 4);
 }
 
 TEST_F(Reductions, WaitsForALateRank) {
