@@ -15,6 +15,7 @@
 
 #include "libmcast/e2e/member.h"
 #include "libmcast/e2e/pattern.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::mcast::e2e {
 namespace {
@@ -38,7 +39,8 @@ constexpr Kind kind_of(mcast_reduction_t operation, mcast_type_t type, Op) {
           }};
 }
 
-// The one NaN, and the order of zeros.
+// `chosen`, unless an operand is a NaN: then the result is the one NaN that switches send. Of two
+// zeros, `sign` has the result's sign.
 template <typename T>
 T with_rules(T a, T b, T chosen, bool sign) {
   if (std::isnan(a) || std::isnan(b)) return -std::numeric_limits<T>::quiet_NaN();
@@ -62,6 +64,7 @@ constexpr auto kMore = [](auto a, auto b) {
     return std::max(a, b);
   }
 };
+constexpr auto kAny = [](auto a, auto b) { return a != 0 || b != 0; };
 constexpr auto kBoth = [](auto a, auto b) { return a != 0 && b != 0; };
 constexpr auto kOneOf = [](auto a, auto b) { return (a != 0) != (b != 0); };
 constexpr auto kSame = [](auto a, auto b) { return a & b; };
@@ -77,15 +80,19 @@ constexpr Kind kKinds[] = {
     kind_of<std::uint32_t>(MCAST_PROD, MCAST_INT32, kProduct),
     kind_of<std::int16_t>(MCAST_MIN, MCAST_INT16, kLess),
     kind_of<std::uint16_t>(MCAST_LXOR, MCAST_UINT16, kOneOf),
+    kind_of<std::int64_t>(MCAST_LOR, MCAST_INT64, kAny),
     kind_of<std::int8_t>(MCAST_LAND, MCAST_INT8, kBoth),
     kind_of<std::uint32_t>(MCAST_BAND, MCAST_UINT32, kSame),
 };
 
-// Any bits, and often zeros.
+// Any bits. A quarter of the values is 0, at other indices for each member and round: a logical
+// result of all members is as often true as false.
 std::vector<std::uint8_t> contribution_of(const json& c, const Kind& kind, std::uint64_t round,
                                           std::size_t member) {
-  auto bytes = pattern(1000 * round + member, c.at("count").get<std::size_t>() * kind.size);
-  for (std::size_t i = 0; i < bytes.size(); i += 5 * kind.size) {
+  const std::uint64_t seed = 1000 * round + member;
+  auto bytes = pattern(seed, c.at("count").get<std::size_t>() * kind.size);
+  for (std::size_t i = 0; i < bytes.size(); i += kind.size) {
+    if (wire::splitmix(seed, i / kind.size) % 4 != 0) continue;
     std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(i), kind.size, std::uint8_t{0});
   }
   return bytes;

@@ -118,9 +118,9 @@ TEST(Reduction, CrossesTwoSwitchesThatLosePackets) {
 TEST(Reduction, ComputesOnValues) {
   Team team(kHosts);
   team.form(kReduction, 1);
-  reduce_values(team, 1, 22);
-  reduce_values(team, 500, 22);  // of 8 bytes: a packet
-  reduce_values(team, 3000, 11);
+  reduce_values(team, 1, 48);
+  reduce_values(team, 500, 24);  // of 8 bytes: a packet
+  reduce_values(team, 3000, 12);
 }
 
 TEST(Reduction, ComputesOnValuesOverSwitchesThatLosePackets) {
