@@ -100,9 +100,7 @@ void Ageing::replace(Call& call, McstId id) {
   groups_.erase(call, id);
 }
 
-void Ageing::end_older(Call& call, McstId id) {
-  dissolve(call, id, MrpReject::kNone);
-}
+void Ageing::end_older(Call& call, McstId id) { dissolve(call, id, MrpReject::kNone); }
 
 void Ageing::dissolve(Call& call, McstId id, MrpReject why) {
   GroupEntry& entry = *groups_.find(id);
