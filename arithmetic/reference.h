@@ -1,4 +1,4 @@
-// What each operation makes of two values, for tests. It is computed in another way than loops.h has it:
+// The result of each operation on two values, for tests. It is computed in another way than in loops.h:
 // integers in 128 bits, sums and products of floating-point numbers in twice their digits, and an order
 // of all by their bits.
 #pragma once

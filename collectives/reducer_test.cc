@@ -4,55 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cfenv>
 #include <string>
 #include <vector>
 
-#include "collectives/core/counters.h"
-#include "collectives/core/parameters.h"
-#include "collectives/fakes/fake_clock.h"
-#include "collectives/fakes/fake_job.h"
+#include "collectives/fakes/reduction_story.h"
 
 namespace cepheus::coll {
 namespace {
 
 using testing::AllOf;
-using testing::Contains;
 using testing::Each;
-using testing::HasSubstr;
 using testing::Ne;
-using testing::Not;
 
-class Reductions : public testing::Test {
- protected:
-  static constexpr ReductionShape kBarrier{Collective::kBarrier, 0};
-  static constexpr ReductionShape kSum{Collective::kAllreduce, 8};
-
-  void SetUp() override { fake::use_small_sizes(); }
-
-  // Runs one on all ranks, and expects it right everywhere, by `route`.
-  static void expect_right(fake::Job& job, int ranks, const ReductionShape& shape, Route route) {
-    job.reduce_all(shape);
-    ASSERT_TRUE(job.run()) << name(shape.collective) << " of " << shape.block << " bytes";
-    ASSERT_THAT(job.results(), Each(Code::kDone));
-    EXPECT_TRUE(job.all_have_results()) << name(shape.collective) << ", " << shape.block;
-    for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(job.route(rank), route) << rank;
-  }
-  static void expect_all_right(fake::Job& job, int ranks, Route route) {
-    expect_right(job, ranks, kBarrier, route);
-    for (const std::size_t bytes : {1u, 7u, 8u, 30u}) {
-      expect_right(job, ranks, {Collective::kAllreduce, bytes}, route);
-      expect_right(job, ranks, {Collective::kReduce, bytes, ranks / 2}, route);
-      expect_right(job, ranks, {Collective::kAllgather, bytes}, route);
-    }
-    ASSERT_TRUE(job.close());
-    EXPECT_EQ(job.fabric.groups(), 0u);
-    EXPECT_EQ(job.mpi.receives(), 0u);
-  }
-  static unsigned long long repaired() {
-    return counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)];
-  }
-};
+class Reductions : public ReductionStory {};
 
 TEST_F(Reductions, OfAnyNumberOfRanksGoesByTheNetwork) {
   for (int ranks = 2; ranks <= 9; ++ranks) {
@@ -208,90 +172,6 @@ TEST_F(FailedReductions, OfARankThatGetsNoBlocksEndInErrorsEverywhere) {
   }
 }
 
-// MPI refuses a rank its message to a rank below it. `unheard`: the rank's message to that one, before
-// the refused one, is under way for a while.
-class RefusedSpread : public Reductions {
- protected:
-  struct Case {
-    int failing, without;  // ranks
-    int after;             // sends of the failing rank in the call
-    int unheard = -1;
-  };
-  static constexpr int kRanks = 16, kPerHost = 8;
-  static constexpr ReductionShape kGather{Collective::kAllgather, 16};
-
-  static void pass_refused(fake::Job& job, const Case& at) {
-    job.unheard = at.unheard;
-    job.mpi.refused_after = at.after;
-    job.mpi.most_refused = 1;
-    for (int moments = 0; moments < 20; ++moments) {
-      job.move();
-      for (int rank = 0; rank < kRanks; ++rank) {
-        job.mpi.refused_send.reset();
-        if (rank == at.failing) job.mpi.refused_send = job.team(rank).tag(Tag::kBlocks);
-        job.look(rank);
-      }
-    }
-    job.mpi.refused_send.reset();
-    ASSERT_EQ(job.mpi.refused(), 1u);
-  }
-  // The rank has logged its own error, and its leader blames no count.
-  static void expect_errors_of_messages(const fake::Job& job, int failing) {
-    EXPECT_THAT(job.mpi.errors, Contains(HasSubstr("rank " + std::to_string(failing) + ": ")));
-    EXPECT_THAT(job.mpi.errors, Each(Not(HasSubstr("pass the same count"))));
-  }
-  static std::vector<std::byte> under_way(const fake::Job& job, int from, int to) {
-    for (const std::size_t i : job.mpi.deliverable())
-      if (job.mpi.sender(i) == from && job.mpi.receiver(i) == to) return job.mpi.content(i);
-    return {};
-  }
-  static void begin_next(fake::Job& job) {
-    for (int rank = 0; rank < kRanks; ++rank)
-      if (job.result(rank) != Code::kPending) job.reduce(rank, kGather);
-  }
-};
-
-TEST_F(RefusedSpread, EndsReductionsInErrorsFromThisOneOn) {
-  parameters().copied_bytes = 0;
-  // A leader sends no block; the other ranks send theirs first.
-  for (const Case& each :
-       {Case{0, 2, 1}, Case{0, 4, 2, 1}, Case{4, 5, 1}, Case{4, 6, 2, 5}, Case{6, 7, 1}}) {
-    SCOPED_TRACE(std::to_string(each.failing) + " to " + std::to_string(each.without));
-    fake::Job job(kRanks, kPerHost);
-    expect_right(job, kRanks, kBarrier, Route::kHosts);
-    job.reduce_all(kGather);
-    pass_refused(job, each);
-    EXPECT_NE(job.result(each.failing), Code::kDone);
-    EXPECT_NE(job.result(each.without), Code::kDone);
-    EXPECT_EQ(job.result(3), each.failing == 0 && each.without == 2 ? job.result(2) : Code::kDone);
-    const std::vector<std::byte> sent = under_way(job, each.failing, each.unheard);
-    EXPECT_EQ(sent.empty(), each.unheard < 0);
-    begin_next(job);
-    job.pass(std::chrono::milliseconds(20));
-    EXPECT_EQ(under_way(job, each.failing, each.unheard), sent) << "the next call overwrites it";
-    job.unheard = -1;
-    for (int calls = 0; calls < 3; ++calls) {
-      job.pass(std::chrono::milliseconds(20));
-      begin_next(job);
-      ASSERT_TRUE(job.run(std::chrono::seconds(1))) << calls;
-      EXPECT_THAT(job.results(), Each(Ne(Code::kDone))) << calls;
-    }
-    EXPECT_TRUE(job.close());
-    expect_errors_of_messages(job, each.failing);
-  }
-}
-
-TEST_F(RefusedSpread, NamesARankThatCantSendItsBlock) {
-  fake::Job job(kRanks, kPerHost);
-  expect_right(job, kRanks, kBarrier, Route::kHosts);
-  for (int calls = 0; calls < 2; ++calls) {
-    begin_next(job);
-    if (calls == 0) pass_refused(job, {4, 0, 0});
-    ASSERT_TRUE(job.run(std::chrono::seconds(1))) << calls;
-  }
-  expect_errors_of_messages(job, 4);
-}
-
 TEST_F(Reductions, WaitsForALateRank) {
   fake::Job job(3);
   expect_right(job, 3, kSum, Route::kNetwork);
@@ -303,63 +183,6 @@ TEST_F(Reductions, WaitsForALateRank) {
   ASSERT_TRUE(job.run());
   EXPECT_TRUE(job.all_have_results());
   EXPECT_EQ(job.route(0), Route::kNetwork);
-}
-
-// Sums of floats show their pairs. No call has an operation of the host's.
-class LibraryReductions : public Reductions {
- protected:
-  static fake::Library sum() {
-    return arithmetic::Combiner::find(arithmetic::Operation::kSum, arithmetic::Type::kFloat);
-  }
-  static void expect_sums(fake::Job& job, int ranks, Route route) {
-    job.library = sum();
-    for (const std::size_t bytes : {4u, 28u}) {
-      expect_right(job, ranks, {Collective::kAllreduce, bytes}, route);
-      expect_right(job, ranks, {Collective::kReduce, bytes, ranks / 2}, route);
-    }
-  }
-};
-
-TEST_F(LibraryReductions, HaveItsBitsOnEachPath) {
-  for (int ranks = 3; ranks <= 9; ++ranks) {
-    for (const int per_host : {1, 2}) {
-      for (const bool has_group : {true, false}) {
-        fake::Job job(ranks, per_host);
-        if (!has_group) job.fabric.outcomes = {MCAST_ERR_INVALID};
-        const Route route = !has_group      ? Route::kMessages
-                            : per_host == 1 ? Route::kNetwork
-                                            : Route::kHosts;
-        expect_sums(job, ranks, route);
-        EXPECT_TRUE(job.close());
-      }
-    }
-  }
-}
-
-TEST_F(LibraryReductions, HaveItsBitsAfterAFailure) {
-  fake::Job job(5);
-  expect_sums(job, 5, Route::kNetwork);
-  job.reduce_all({Collective::kAllreduce, 60});
-  for (int rank = 0; rank < 5; ++rank) job.look(rank);
-  job.fabric.fail(job.last_end(1), MCAST_CAUSE_DEVICE, "the port is gone");
-  ASSERT_TRUE(job.run());
-  EXPECT_THAT(job.results(), Each(Code::kDone));
-  EXPECT_TRUE(job.all_have_results());
-  EXPECT_EQ(job.route(0), Route::kMessages);
-}
-
-// The program rounds upwards, and its environment is as before behind the call.
-TEST_F(LibraryReductions, DoNotDependOnTheProgramsRounding) {
-  fake::Job job(5);
-  job.library = sum();
-  job.reduce_all({Collective::kAllreduce, 60});
-  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-  const bool is_over = job.run();
-  const int rounding = std::fegetround();
-  std::fesetround(FE_TONEAREST);
-  ASSERT_TRUE(is_over);
-  EXPECT_EQ(rounding, FE_UPWARD);
-  EXPECT_TRUE(job.all_have_results());
 }
 
 // One rank has the result, and has returned.
@@ -397,13 +220,7 @@ TEST_F(Reductions, ThatIsCompleteAtOneRankIsCopiedByTheOthers) {
 TEST_F(Reductions, ThatIsCompleteNowhereIsGatheredAgain) {
   fake::Job job(3);
   expect_right(job, 3, kSum, Route::kNetwork);
-  job.reduce_all(kSum);
-  for (int rank = 0; rank < 3; ++rank) job.look(rank);
-  job.fabric.fail(job.last_end(1), MCAST_CAUSE_DEVICE, "the port is gone");
-  ASSERT_TRUE(job.run());
-  EXPECT_THAT(job.results(), Each(Code::kDone));
-  EXPECT_TRUE(job.all_have_results());
-  EXPECT_EQ(job.route(0), Route::kMessages);
+  expect_gathered_again(job, 3, kSum);
 }
 
 TEST_F(Reductions, ALostResultIsFound) {

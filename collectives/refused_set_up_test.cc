@@ -122,31 +122,24 @@ class RefusedSetUp : public testing::Test {
     EXPECT_EQ(job.mpi.receives(), 0u);
     EXPECT_EQ(job.fabric.groups(), 0u);
   }
-};
-
-TEST_F(RefusedSetUp, EndsReductionsInErrorsOnAllRanks) {
-  for (const int per_host : {1, 2}) {
-    for (const Case& each : cases(per_host)) {
-      SCOPED_TRACE(each.text(per_host));
-      fake::Job job(kRanks, per_host);
-      reduce_refused(job, each);
-      expect_errors(job);
-      expect_end(job);
+  static void expect_errors_on_all_ranks(std::vector<Case> (*cases_of)(int per_host)) {
+    for (const int per_host : {1, 2}) {
+      for (const Case& each : cases_of(per_host)) {
+        SCOPED_TRACE(each.text(per_host));
+        fake::Job job(kRanks, per_host);
+        reduce_refused(job, each);
+        expect_errors(job);
+        expect_end(job);
+      }
     }
   }
-}
+};
+
+TEST_F(RefusedSetUp, EndsReductionsInErrorsOnAllRanks) { expect_errors_on_all_ranks(cases); }
 
 // The leader may have registered the group by then, and other members may have it.
 TEST_F(RefusedSetUp, AtCompletionEndsReductionsInErrorsOnAllRanks) {
-  for (const int per_host : {1, 2}) {
-    for (const Case& each : cases_at_completion(per_host)) {
-      SCOPED_TRACE(each.text(per_host));
-      fake::Job job(kRanks, per_host);
-      reduce_refused(job, each);
-      expect_errors(job);
-      expect_end(job);
-    }
-  }
+  expect_errors_on_all_ranks(cases_at_completion);
 }
 
 // The rank's record tells the leader, and the leader's outcome tells all others.

@@ -94,18 +94,17 @@ TEST(Membership, RefusesReductionGroupsThatNoSwitchServes) {
   Member m;
   m.membership = Membership(member(1), 4096, true);
   MrpMessage message = register_message();
-  for (const std::uint16_t unit : {0, 1, 4, 7, 12, 4095, 4104}) {
-    message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, unit, 64};
-    EXPECT_EQ(m.receive(message), MemberTask::kNone) << unit;
-    expect_reject(m.answers, MrpReject::kMalformed);
-  }
-  message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 63};
-  EXPECT_EQ(m.receive(message), MemberTask::kNone);
-  expect_reject(m.answers, MrpReject::kMalformed);
-  message.reduction = wire::MrpReduction{1, 4096, 64};
-  EXPECT_EQ(m.receive(message), MemberTask::kNone);
-  expect_reject(m.answers, MrpReject::kNotServed);
-  message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 8, 64};
+  const auto expect_refused = [&](const wire::MrpReduction& reduction, MrpReject why) {
+    message.reduction = reduction;
+    EXPECT_EQ(m.receive(message), MemberTask::kNone) << reduction.unit;
+    expect_reject(m.answers, why);
+  };
+  constexpr auto kValues = wire::MrpReduction::kValues;
+  for (const std::uint16_t unit : {0, 1, 4, 7, 12, 4095, 4104})
+    expect_refused({kValues, unit, 64}, MrpReject::kMalformed);
+  expect_refused({kValues, 4096, 63}, MrpReject::kMalformed);
+  expect_refused({1, 4096, 64}, MrpReject::kNotServed);
+  message.reduction = wire::MrpReduction{kValues, 8, 64};
   EXPECT_EQ(m.receive(message), MemberTask::kRegistered);
 }
 

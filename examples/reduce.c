@@ -1,7 +1,7 @@
 /* Reductions over all processes.
  *
- * The switches reduce integers, and minimum and maximum of all types: each process counts what it has
- * done, and all learn the sum and the largest count. Sums of floating-point numbers round, so they
+ * The switches reduce integers, and minimum and maximum of all types: each process counts its rounds,
+ * and all learn the sum and the largest count. Sums of floating-point numbers round, so they
  * depend on their order: each process gathers all numbers, and adds them in the order of ranks. So
  * such a sum has the same bits everywhere, too.
  *

@@ -53,7 +53,7 @@ class StateStory : public testing::Test {
   // The rank may be refused receives of this tag of its communicator.
   virtual bool is_refused(int) const { return false; }
   virtual Tag refused_tag() const { return Tag::kPlan; }
-  // What follows is rank `rank`'s.
+  // Calls from here on are those of `rank`.
   void act_as(int rank) {
     fabric.caller = rank;
     mpi.refused_tag.reset();

@@ -89,7 +89,7 @@ std::string Refusal::why_wrong(int rank, std::size_t call, bool is_saved, Code r
     return has_failed ? " ends in error " + std::to_string(static_cast<int>(rc)) : "";
   if (has_failed || call < *at_) return "";
   if (ends_from_ && call >= *ends_from_) return " succeeds behind a failed agreement";
-  // What the members need for an agreement may be refused beside the call.
+  // Control messages may be refused beside the call: members need them for an agreement.
   const bool is_part = rank == rank_ && tag_ != Tag::kReductionControl;
   if (call == *at_) return is_part ? " succeeds without a message that MPI has refused" : "";
   return is_saved ? "" : " succeeds, but MPI has refused a message before";

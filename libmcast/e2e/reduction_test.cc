@@ -27,8 +27,8 @@ struct Rounds {
 };
 
 // All begin; the answers by receive().
-void start(Team& team, const Rounds& rounds, const std::vector<int>& who) {
-  for (const int i : who) {
+void start(Team& team, const Rounds& rounds, const std::vector<int>& members) {
+  for (const int i : members) {
     team[i].send({{"do", "gather"},
                   {"group", "r"},
                   {"seed", 7},
@@ -42,9 +42,9 @@ void start(Team& team, const Rounds& rounds, const std::vector<int>& who) {
 }
 
 std::vector<int> all(const Team& team) {
-  std::vector<int> who;
-  for (int i = 0; i < team.size(); ++i) who.push_back(i);
-  return who;
+  std::vector<int> members;
+  for (int i = 0; i < team.size(); ++i) members.push_back(i);
+  return members;
 }
 
 void gather(Team& team, const Rounds& rounds) {
@@ -62,9 +62,9 @@ void gather(Team& team, const Rounds& rounds) {
 }
 
 // Rounds by one operation and type after the other.
-void start_values(Team& team, std::size_t count, int rounds, const std::vector<int>& who,
+void start_values(Team& team, std::size_t count, int rounds, const std::vector<int>& members,
                   unsigned from = 0) {
-  for (const int i : who) {
+  for (const int i : members) {
     team[i].send({{"do", "reduce"},
                   {"group", "r"},
                   {"index", i},
@@ -131,9 +131,9 @@ TEST(Reduction, ComputesOnValuesOverSwitchesThatLosePackets) {
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
-// The rounds of `who` end with an error, and none with a wrong result.
-void expect_errors(Team& team, const std::vector<int>& who) {
-  for (const int i : who) {
+// The rounds of `members` end with an error, and none with a wrong result.
+void expect_errors(Team& team, const std::vector<int>& members) {
+  for (const int i : members) {
     const json reply = team[i].receive();
     EXPECT_LT(reply.value("status", 100), 0) << "member " << i << ": " << reply;
     EXPECT_EQ(reply.value("wrong", -1), 0) << reply;

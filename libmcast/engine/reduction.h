@@ -52,7 +52,7 @@ class ReductionUnits {
   };
 
   // Once the group is active. `unit` is at most the group's path MTU. The registration has refused
-  // what is not valid.
+  // units and windows that are not valid.
   ReductionUnits(std::uint16_t epoch, std::uint16_t unit, std::uint16_t window)
       : epoch_(epoch), unit_(unit), window_(window) {
     assert((wire::MrpReduction{wire::MrpReduction::kValues, unit, window}.is_valid()));

@@ -19,7 +19,7 @@ CASES = taken("--cases", 100)
 SEED = taken("--seed", day())
 FIRST = taken("--first", 0)
 MPI = taken("--mpi", "openmpi")
-# Up to so many bytes of all ranks a result has the bits of a reduction pairwise by rank. Not if ranks share a host: MPI's own functions
+# Up to this number of bytes of all ranks a result has the bits of a reduction pairwise by rank. Not if ranks share a host: MPI's own functions
 # serve communicators without the rank that has the host's NIC.
 PAIRWISE = taken("--pairwise", MOST)
 

@@ -120,7 +120,7 @@ class Case {
       start_one(is_second ? second : first, is_second ? 0 : most_bytes_);
     }
   }
-  // On the first communicator the network serves all calls: they have up to so many bytes of all
+  // On the first communicator the network serves all calls: they have at most `most_bytes` of all
   // ranks.
   void limit(long most_bytes) { most_bytes_ = most_bytes; }
 

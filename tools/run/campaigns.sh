@@ -114,9 +114,9 @@ reductions_help() {
 usage: ./run reductions [--mpi mpich] [COUNT] [--pairwise BYTES] [--seed S] [--first I]
 
 Run COUNT cases (default: 10000) of random reductions, barriers and gathers in mode require, and half as many each with
-threads and with several ranks on a host. Every bit is compared with a reference. --pairwise 32768: up to so many bytes
-of all ranks together, results must have the bits of a reduction pairwise by rank, as the network's have. Each run prints
-its seed; --seed and --first repeat a case. --mpi mpich: MPICH's programs, not Open MPI's.
+threads and with several ranks on a host. Every bit is compared with a reference. --pairwise 32768: calls with up to
+32768 bytes of all ranks together must have the bits of a reduction pairwise by rank, as the network's have. Each run
+prints its seed; --seed and --first repeat a case. --mpi mpich: MPICH's programs, not Open MPI's.
 TEXT
 }
 reductions_command() {

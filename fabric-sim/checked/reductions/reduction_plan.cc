@@ -19,7 +19,7 @@ bool has_marks(const net::Topology& topology) {
   return std::ranges::any_of(topology.hosts, [](const auto& host) { return host.down.ecn.on; });
 }
 
-// A unit of at least so many bytes that is valid.
+// The least valid unit of at least `bytes`.
 std::uint32_t whole_values(std::uint32_t bytes) {
   constexpr std::uint32_t kStep = wire::MrpReduction::kUnitStep;
   return (bytes + kStep - 1) / kStep * kStep;

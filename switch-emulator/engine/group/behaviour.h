@@ -96,8 +96,8 @@ class Behaviour {
     std::array<Member, 2> members;  // without a path: none
   };
   virtual std::optional<Failure> take_failure(Instant) { return std::nullopt; }
-  // That REJECT has been sent. What ends a member's connection follows it: if that member is the
-  // leader, it knows the reason when its connection fails.
+  // That REJECT has been sent. The NAK that ends a member's connection follows it: if that member is
+  // the leader, it knows the reason when its connection fails.
   virtual void on_failure_sent(Call&) {}
 
   // For administrators: fills in all fields except the tree's.

@@ -1,4 +1,4 @@
-// Operations and types of reductions: what a switch computes, and what it refuses.
+// Operations and types of reductions: those that a switch computes, and those that it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
