@@ -57,7 +57,7 @@ void run(Looker& self) {
     const unsigned now = looks.load(std::memory_order_relaxed);
     if (std::exchange(seen, now) != now) continue;
     lock.unlock();
-    run_notices();
+    (void)run_notices();
     lock.lock();
     if (self.stops) break;  // it may have been stuck until the program's end
     lock.unlock();

@@ -16,7 +16,8 @@ void stop_background();
 void end_thread();
 // One look, if it has started: the callers in a broadcast save the thread its own.
 void progress_background();
-// Of requests that have completed; tests a few of those under way, and all in turn.
-void run_notices();
+// Of a request that has completed. Tests a few of those under way by one call of MPI, and all in turn.
+// False: there is none, so MPI was not called.
+bool run_notices();
 
 }  // namespace cepheus::pmpi

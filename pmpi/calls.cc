@@ -128,6 +128,7 @@ bool find_calls() {
   FIND(Reduce_local);
   FIND(Request_free);
   FIND(Test);
+  FIND(Testany);
   FIND(Type_commit);
   FIND(Type_create_hindexed);
   FIND(Type_free);

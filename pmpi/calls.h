@@ -49,6 +49,7 @@ struct Calls {
   int (*Reduce_local)(const void*, void*, int, Datatype, Op);
   int (*Request_free)(Request*);
   int (*Test)(Request*, int*, Status*);
+  int (*Testany)(int, Request*, int*, int*, Status*);
   int (*Type_commit)(Datatype*);
   int (*Type_create_hindexed)(int, const int*, const std::intptr_t*, Datatype, Datatype*);
   int (*Type_free)(Datatype*);

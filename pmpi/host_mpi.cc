@@ -1,6 +1,6 @@
 // collectives/host_mpi.h on MPI's public functions. A request is allocated here, and tested under
 // one mutex: progress() tests requests with a notice beside the thread that owns them. It tests
-// kMostTests at a time, and all in turn.
+// kMostTests at a time, and all in turn, by one call of MPI.
 //
 // Refused: messages beyond INT_MAX bytes, and messages before tags are exchanged. A canceled
 // receive has no sender. abort_job() gives the launcher a second to read its line.
@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -55,28 +57,57 @@ int rank_of(const Communicator& comm, int world_rank) {
 }
 
 // MPI calls back for no request. So progress() tests those with a notice, also beside the thread that
-// owns the request: a few at a time and all in turn, because each communicator has one. Requests are
-// tested and freed under this mutex.
+// owns the request: a few at a time and all in turn, because each communicator has one. One call of
+// MPI tests them, since each call moves all of MPI's messages, too. Requests are tested and freed
+// under this mutex.
 constexpr std::size_t kMostTests = 8;
 std::mutex requests_mutex;
 std::vector<Request*> noticed;
 std::size_t next_noticed = 0;
 
-bool test(Request& request) {
-  if (request.is_complete) return true;
-  Status status{};
-  int complete = 0;
-  const int rc = calls().Test(&request.handle, &complete, &status);
-  if (rc == kSuccess && complete == 0) return false;
+// MPI has freed its handle.
+void complete(Request& request, int rc, const Status& status) {
+  request.handle = kRequestNull;
   request.is_complete = true;
   request.outcome.error = to_code(rc);
-  if (request.comm == nullptr) return true;
+  if (request.comm == nullptr) return;
   Count bytes = 0;
   if (calls().Get_elements_x(&status, kByte, &bytes) != kSuccess) bytes = 0;
   request.outcome.from =
       request.from != kAnyRank ? request.from : rank_of(*request.comm, status.source);
   request.outcome.bytes = static_cast<std::size_t>(std::max<Count>(bytes, 0));
+}
+
+bool test(Request& request) {
+  if (request.is_complete) return true;
+  Status status{};
+  int is_complete = 0;
+  const int rc = calls().Test(&request.handle, &is_complete, &status);
+  if (rc == kSuccess && is_complete == 0) return false;
+  complete(request, rc, status);
   return true;
+}
+
+// One of these that is complete; their size: none.
+std::size_t test_any(std::span<Request* const> requests) {
+  std::array<pmpi::Request, kMostTests> handles;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i]->is_complete) return i;  // its owner has tested it
+    handles[i] = requests[i]->handle;
+  }
+  Status status{};
+  int at = kUndefined, is_complete = 0;
+  const int rc = calls().Testany(static_cast<int>(requests.size()), handles.data(), &at,
+                                 &is_complete, &status);
+  const bool is_known = at >= 0 && static_cast<std::size_t>(at) < requests.size();
+  if (is_known && (is_complete != 0 || rc != kSuccess)) {
+    complete(*requests[static_cast<std::size_t>(at)], rc, status);
+    return static_cast<std::size_t>(at);
+  }
+  if (rc == kSuccess) return requests.size();
+  // A failed one that MPI does not name.
+  const auto found = std::ranges::find_if(requests, [](Request* each) { return test(*each); });
+  return static_cast<std::size_t>(found - requests.begin());
 }
 
 void forget_notice(Request& request) {
@@ -196,11 +227,12 @@ std::string parameter(const char* name) { return variable_of(name); }
 bool knows_device_memory() { return false; }
 
 void progress() {
-  int found = 0;
-  Status status{};
   // Peers may wait for messages that MPI moves only inside its calls.
-  (void)calls().Iprobe(kAnySource, kAnyTag, own_communicator(), &found, &status);
-  run_notices();
+  if (!run_notices()) {
+    int found = 0;
+    Status status{};
+    (void)calls().Iprobe(kAnySource, kAnyTag, own_communicator(), &found, &status);
+  }
   progress_background();
 }
 
@@ -222,21 +254,23 @@ void log(int level, const char* format, ...) {
 
 namespace cepheus::pmpi {
 
-void run_notices() {
+bool run_notices() {
   using namespace coll::host;
   const std::lock_guard<std::mutex> guard(requests_mutex);
-  for (std::size_t left = std::min(kMostTests, noticed.size()); left > 0; --left) {
-    if (next_noticed >= noticed.size()) next_noticed = 0;
-    coll::host::Request*& request = noticed[next_noticed];
-    if (!test(*request)) {
-      ++next_noticed;
-      continue;
-    }
-    Notice* const notice = std::exchange(request->notice, nullptr);
-    request = noticed.back();
-    noticed.pop_back();
-    notice->run(notice);
+  if (noticed.empty()) return false;
+  if (next_noticed >= noticed.size()) next_noticed = 0;
+  const std::size_t count = std::min(kMostTests, noticed.size() - next_noticed);
+  const std::size_t found = test_any(std::span(noticed).subspan(next_noticed, count));
+  if (found == count) {
+    next_noticed += count;
+    return true;
   }
+  coll::host::Request*& request = noticed[next_noticed + found];
+  Notice* const notice = std::exchange(request->notice, nullptr);
+  request = noticed.back();
+  noticed.pop_back();
+  notice->run(notice);
+  return true;
 }
 
 }  // namespace cepheus::pmpi
