@@ -66,10 +66,10 @@ class Lines:
     def count(self, pattern):
         return sum(1 for line in self.lines if re.search(pattern, line))
 
-    def wait_for(self, pattern, times=1):
-        """True once `pattern` was in `times` lines."""
+    def wait_for(self, pattern, times=1, most=TIME_LIMIT):
+        """True once `pattern` was in `times` lines; waits for at most `most` seconds."""
         with self.changed:
-            self.changed.wait_for(lambda: self.closed or self.count(pattern) >= times, TIME_LIMIT)
+            self.changed.wait_for(lambda: self.closed or self.count(pattern) >= times, most)
             return self.count(pattern) >= times
 
     def text(self):
