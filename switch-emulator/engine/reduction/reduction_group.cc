@@ -37,13 +37,14 @@ bool is_served(const UnitShape& shape) {
   return combiner && !combiner->depends_on_pairs() && shape.bytes % combiner->size() == 0;
 }
 
-// The packet's payload with its pad, in `copy`: its writer can still change the original. Empty if
-// the copy's ICRC is wrong. A payload that is longer than any unit is not copied, and only refused.
+// The packet's payload with its pad. It is checked in `copy`, because its writer can still change the
+// original. Empty if the copy's ICRC is wrong. Without an ICRC there is nothing to check, and the
+// original is read once. A payload that is longer than any unit is not copied, and only refused.
 using Payload = std::array<std::uint8_t, wire::MrpReduction::kMostUnit + 4>;
 std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& packet,
                                                              Payload& copy) {
   const auto payload = packet.frame.payload();
-  if (payload.size() > copy.size()) {
+  if (packet.frame.icrc_state == wire::Icrc::kDeferred || payload.size() > copy.size()) {
     return wire::check_icrc(packet.frame) ? std::optional(payload) : std::nullopt;
   }
   std::ranges::copy(payload, copy.begin());
