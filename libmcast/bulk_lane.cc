@@ -38,9 +38,8 @@ BulkLane::BulkLane(const Device& device, PostedWork& work, QueuePair& pair, std:
       send_slots_(depths.send),
       receive_slots_(depths.receive) {}
 
-Expected<void> Buffer::register_on(const Device& device) {
-  const std::size_t length = std::min(length_, device.max_message());  // no message is longer
-  auto own = device.register_memory(address_, length, access_);
+Expected<void> Buffer::register_on(const Device& device, std::size_t most) {
+  auto own = device.register_memory(address_, std::min(length_, most), access_);
   if (!own) return tl::unexpected(own.error());
   own_ = std::move(*own);
   return {};

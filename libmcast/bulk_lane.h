@@ -26,8 +26,12 @@ class Buffer {
 
   std::size_t length() const { return length_; }
   bool lacks_region() const { return length_ > 0 && memory_ == nullptr && !own_; }
-  // May take long (100 ms a gigabyte where pages are pinned), and needs no lock.
-  Expected<void> register_on(const Device& device);
+  // May take long (100 ms a gigabyte where pages are pinned), and needs no lock. At most the longest
+  // message of the device.
+  Expected<void> register_on(const Device& device) {
+    return register_on(device, device.max_message());
+  }
+  Expected<void> register_on(const Device& device, std::size_t most);
   // The first `length` bytes as `device` sees them. MCAST_ERR_INVALID: the memory does not cover
   // them, or allows no such access. Not if it lacks a region.
   Expected<Piece> piece(const Device& device, std::size_t length) const;

@@ -154,7 +154,7 @@ void Context::destroy_group(Group& group) {
   owned->drop_pair();  // before the program gets its buffers back
   progress.lock();
   for (Event& e : canceled) {
-    e.region.reset();
+    e.deregister();
     e.op->done(e.op, e.status, e.length, e.imm);
   }
 }
@@ -336,7 +336,7 @@ void Context::synchronise_due() {
 void Context::make_callbacks() {
   for (Event& e : events_) {
     if (e.op != nullptr) {
-      e.region.reset();
+      e.deregister();
       e.op->done(e.op, e.status, e.length, e.imm);
     } else if (e.group->receive(e.group->eager()->receive_data(e.slot), e.length, e.imm) !=
                MCAST_INPROGRESS) {

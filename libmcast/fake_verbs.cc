@@ -82,11 +82,13 @@ struct Calls {
   }
   static int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
     const std::lock_guard lock(device().calls_mutex);
-    *bad = wr;
-    if (qp->state == IBV_QPS_RESET) return EINVAL;
-    if (device().receives_left == 0) return ENOMEM;
-    if (device().receives_left > 0) --device().receives_left;
-    pair_of(qp).receives.push_back(posted(wr->wr_id, wr->sg_list, wr->num_sge));
+    for (; wr != nullptr; wr = wr->next) {
+      *bad = wr;
+      if (qp->state == IBV_QPS_RESET) return EINVAL;
+      if (device().receives_left == 0) return ENOMEM;
+      if (device().receives_left > 0) --device().receives_left;
+      pair_of(qp).receives.push_back(posted(wr->wr_id, wr->sg_list, wr->num_sge));
+    }
     return 0;
   }
   static int poll(ibv_cq* cq, int most, ibv_wc* out) {

@@ -38,7 +38,9 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
   const auto announced = std::min<std::uint32_t>(depths.send, wire::Announcement::kMostUnderWay);
   if (config.per_request) depths.send += announced;
   if (config.lane == MCAST_LANE_BULK) depths.send += BulkLane::kMostParts;
-  if (config.reduction_window > 0) depths = {config.reduction_window, config.reduction_window};
+  if (const std::uint32_t window = config.reduction_window; window > 0) {
+    depths = {ReductionUnits::most_sends(window), window};
+  }
   auto pair = QueuePair::create(facilities.device, facilities.queues, depths);
   if (!pair) return tl::unexpected(pair.error());
   if (config.sender_group && wire::is_sender_group(wire::Qpn((*pair)->number()))) {
@@ -315,6 +317,7 @@ Expected<void> Group::check_window(std::size_t length, Sending kind) const {
 
 Expected<void> Group::check_may_send(std::size_t length, Sending kind) {
   if (auto may = engine_.check_may_send(); !may) return may;
+  if (kind == Sending::kByUnits) return engine_.group().check_active();
   if (auto fits = check_window(length, kind); !fits) return fits;
   read_psns_if_wanted();
   if (auto stands = engine_.group().check_active(); !stands) return stands;
@@ -361,8 +364,9 @@ void Group::complete(const ibv_wc& wc, Events& out) {
   if (WorkId::unpack(wc.wr_id).is_receive) {
     engine_.work().on_receive_ended(wc.status == IBV_WC_SUCCESS);
   } else {
-    const std::size_t length = lane().sent_length(WorkId::unpack(wc.wr_id).slot);
-    engine_.work().on_send_ended(packets_of(length), wc.status == IBV_WC_SUCCESS);
+    const std::uint32_t slot = WorkId::unpack(wc.wr_id).slot;
+    engine_.work().on_send_ended(packets_of(lane().sent_length(slot)), wc.status == IBV_WC_SUCCESS,
+                                 lane().sends_of(slot));
   }
   if (wc.status == IBV_WC_SUCCESS) read_psns_if_wanted();
   ibv_wc ended = wc;

@@ -118,7 +118,8 @@ class Group final {
   const Lane& lane() const;
   // OK while this member may send `length` bytes. AGAIN: its PSNs have to be synchronised first,
   // which Context::progress() does, or the window is full.
-  enum class Sending : std::uint8_t { kEager, kWhole, kInParts };
+  // `kByUnits`: the lane keeps to the window by itself.
+  enum class Sending : std::uint8_t { kEager, kWhole, kInParts, kByUnits };
   Expected<void> check_may_send(std::size_t length, Sending kind);
   void note_sent(std::size_t length) { engine_.work().on_send_posted(packets_of(length)); }
   // A step of PSN synchronisation is due, and this performs it. The completion queues must be

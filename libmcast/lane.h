@@ -25,7 +25,8 @@ struct WorkId {
   bool is_receive;
   std::uint32_t slot;
 
-  // No slot: QueuePair::halt(), and announcements, which complete only if they fail.
+  // No slot: QueuePair::halt(), and requests that complete only if they fail: announcements, and
+  // contributions that are not the last ones of their lists.
   static constexpr std::uint32_t kMarker = 0x7FFFFFFF;
   // A part of a WRITE that is not its last one.
   static constexpr std::uint32_t kPart = kMarker - 1;
@@ -47,7 +48,13 @@ struct Event {
   mcast_status_t status = MCAST_OK;
   std::uint32_t imm = 0;
   std::size_t length = 0;
-  MrHandle region;  // of a bulk operation's own: deregistered before its callback, without locks
+  // Of an operation's own memory: deregistered before its callback, without locks.
+  MrHandle region, result_region;
+
+  void deregister() {
+    region.reset();
+    result_region.reset();
+  }
 };
 using Events = std::vector<Event>;
 
@@ -69,6 +76,8 @@ class Lane {
   virtual std::size_t max_message() const = 0;
   // Bytes of the outstanding send of this slot, or of kPart.
   virtual std::size_t sent_length(std::uint32_t slot) const = 0;
+  // Outstanding sends that end with that of this slot: those of a list.
+  virtual unsigned sends_of(std::uint32_t) const { return 1; }
   // The queue pair went through RESET: posts the receive of that slot again. False: the device
   // refuses it.
   bool post_again(std::uint32_t slot) {

@@ -3,13 +3,15 @@
 // unlimited, as a member may post late; other retries are kRetries. READs and atomics are disabled.
 //
 // A refused change names the queue pair and the state; a time-out adds the way to the neighbour. A
-// request has one piece, and posting allocates nothing. Each request completes, except an
-// announcement, which completes only if it fails.
+// request has one piece, and posting allocates nothing. Each request completes, except announcements
+// and those of a list that are not signaled, which complete only if they fail.
 #include "libmcast/queue_pair.h"
 
 #include <arpa/inet.h>
 
+#include <array>
 #include <bit>
+#include <cassert>
 #include <cerrno>
 #include <cstdio>
 
@@ -266,6 +268,50 @@ bool QueuePair::post_announced_write(std::uint64_t silent, const Piece& announce
   wr.send_flags = 0;
   wr.next = &write;
   return post(handle_.get(), wr);
+}
+
+namespace {
+
+// Posts `list` by `post(first, bad)`; `make(request, piece)` makes each work request.
+template <typename Wr, typename Make, typename Post>
+std::size_t post_list(std::span<const QueuePair::Request> list, Make make, Post post) {
+  assert(list.size() <= QueuePair::kMostListed);
+  std::array<ibv_sge, QueuePair::kMostListed> pieces;  // the first ones are set, as of `requests`
+  std::array<Wr, QueuePair::kMostListed> requests;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    pieces[i] = sge_of(list[i].piece);
+    requests[i] = make(list[i], pieces[i]);
+    if (i > 0) requests[i - 1].next = &requests[i];
+  }
+  Wr* bad = nullptr;
+  if (list.empty() || post(requests.data(), &bad) == 0) return list.size();
+  return static_cast<std::size_t>(bad - requests.data());
+}
+
+}  // namespace
+
+std::size_t QueuePair::post_sends(std::span<const Request> list) {
+  return post_list<ibv_send_wr>(
+      list,
+      [](const Request& each, ibv_sge& sge) {
+        ibv_send_wr wr = request(IBV_WR_SEND_WITH_IMM, each.wr_id, sge, each.imm);
+        wr.send_flags = each.is_signaled ? IBV_SEND_SIGNALED : 0;
+        return wr;
+      },
+      [this](ibv_send_wr* first, ibv_send_wr** bad) {
+        return ibv_post_send(handle_.get(), first, bad);
+      });
+}
+
+std::size_t QueuePair::post_receives(std::span<const Request> list) {
+  return post_list<ibv_recv_wr>(
+      list,
+      [](const Request& each, ibv_sge& sge) {
+        return ibv_recv_wr{each.wr_id, nullptr, &sge, each.piece.length > 0 ? 1 : 0};
+      },
+      [this](ibv_recv_wr* first, ibv_recv_wr** bad) {
+        return ibv_post_recv(handle_.get(), first, bad);
+      });
 }
 
 bool QueuePair::post_receive(std::uint64_t wr_id, const Piece& piece) {

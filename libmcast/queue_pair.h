@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "libmcast/completion_queues.h"
@@ -70,6 +71,17 @@ class QueuePair {
   bool post_announced_write(std::uint64_t silent, const Piece& announcement, std::uint64_t wr_id,
                             const Piece& piece, std::optional<std::uint32_t> imm);
   bool post_receive(std::uint64_t wr_id, const Piece& piece);
+
+  // Lists, in one call each. The number that the device has taken: fewer if it refuses one.
+  struct Request {
+    std::uint64_t wr_id = 0;
+    Piece piece;
+    std::uint32_t imm = 0;     // of a send
+    bool is_signaled = false;  // a send; else it completes only if it fails
+  };
+  static constexpr std::size_t kMostListed = 16;
+  std::size_t post_sends(std::span<const Request> list);
+  std::size_t post_receives(std::span<const Request> list);
 
  private:
   QueuePair(const Device& device, std::unique_ptr<CompletionQueues::Reservation> completions)

@@ -1,59 +1,24 @@
 // Reductions through the C API, over the fake device: slots, bounds, results, failures.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <mcast/recovery.h>
-#include <mcast/reduce.h>
 #include <mcast/write.h>
 
 #include <string>
 #include <utility>
 
-#include "libmcast/fake_group.h"
-#include "wire/reduction.h"
+#include "libmcast/fake_reductions.h"
 
 namespace cepheus::mcast {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr unsigned kWindow = 8;
-constexpr std::size_t kMtu = 1024;  // the fake device's
-
-class ReductionLaneOverFake : public FakeGroup {
- protected:
-  ReductionLaneOverFake() {
-    reduction_ = {wire::MrpReduction::kValues, kMtu, kWindow};
-    make(params());
-  }
-  ~ReductionLaneOverFake() override { drop(); }
-  static mcast_group_params_t params() {
-    mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
-    params.lane = MCAST_LANE_REDUCTION;
-    params.reduction_window = kWindow;
-    return params;
-  }
-  static std::uint32_t imm(std::uint16_t unit, ReductionUnits::Kind kind = ReductionUnits::kOr) {
-    return wire::ReductionImm{static_cast<std::uint8_t>(kind.operation),
-                              static_cast<std::uint8_t>(kind.type), kEpoch, unit}
-        .value();
-  }
-  std::string sent(std::size_t index) {
-    const fake::Posted& posted = pair().sends.at(index);
-    return {static_cast<const char*>(posted.address), posted.length};
-  }
-  void deliver(std::uint16_t unit, const std::string& data) { FakeGroup::deliver(data, imm(unit)); }
-
-  // As long as the group.
-  Op op_, ops_[kWindow + 1];
-  char results_[kWindow + 1] = {};
-  std::string data_;
-};
-
 TEST_F(ReductionLaneOverFake, PostsItsReceivesBeforeItContributes) {
   EXPECT_EQ(pair().receives.size(), kWindow);
   EXPECT_EQ(pair().receives.front().length, kMtu);
-  EXPECT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, MCAST_BOR, MCAST_UINT8, &op_),
-            MCAST_ERR_INVALID);
+  EXPECT_EQ(
+      mcast_reduce(group_, "12345678", nullptr, buffer_, nullptr, 8, MCAST_BOR, MCAST_UINT8, &op_),
+      MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("not active yet"));
   become_active();
   EXPECT_EQ(attr().lane, MCAST_LANE_REDUCTION);
@@ -63,8 +28,9 @@ TEST_F(ReductionLaneOverFake, PostsItsReceivesBeforeItContributes) {
 TEST_F(ReductionLaneOverFake, ReducesValues) {
   become_active();
   std::int64_t number = 0;
-  ASSERT_EQ(mcast_reduce(group_, "12345678", &number, 1, MCAST_SUM, MCAST_INT64, &op_),
-            MCAST_INPROGRESS);
+  ASSERT_EQ(
+      mcast_reduce(group_, "12345678", nullptr, &number, nullptr, 1, MCAST_SUM, MCAST_INT64, &op_),
+      MCAST_INPROGRESS);
   EXPECT_EQ(sent(0), "12345678");
   const ReductionUnits::Kind sum{arithmetic::Operation::kSum, arithmetic::Type::kInt64};
   EXPECT_EQ(pair().sends.front().imm, imm(0, sum));
@@ -75,16 +41,19 @@ TEST_F(ReductionLaneOverFake, ReducesValues) {
 
 TEST_F(ReductionLaneOverFake, RefusesOperationsThatSwitchesDoNotHave) {
   become_active();
-  EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, MCAST_BOR, MCAST_FLOAT, &op_),
-            MCAST_ERR_INVALID);
+  EXPECT_EQ(
+      mcast_reduce(group_, "1234", nullptr, buffer_, nullptr, 1, MCAST_BOR, MCAST_FLOAT, &op_),
+      MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("bitwise and logical operations with integers only"));
-  EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, static_cast<mcast_reduction_t>(0), MCAST_UINT8,
-                         &op_),
+  EXPECT_EQ(mcast_reduce(group_, "1234", nullptr, buffer_, nullptr, 1,
+                         static_cast<mcast_reduction_t>(0), MCAST_UINT8, &op_),
             MCAST_ERR_INVALID);
-  EXPECT_EQ(mcast_reduce(group_, "1234", buffer_, 1, MCAST_SUM, MCAST_FLOAT, &op_),
-            MCAST_ERR_INVALID);
+  EXPECT_EQ(
+      mcast_reduce(group_, "1234", nullptr, buffer_, nullptr, 1, MCAST_SUM, MCAST_FLOAT, &op_),
+      MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("use mcast_gather()"));
-  EXPECT_EQ(mcast_reduce(group_, "1", buffer_, SIZE_MAX / 4, MCAST_SUM, MCAST_INT64, &op_),
+  EXPECT_EQ(mcast_reduce(group_, "1", nullptr, buffer_, nullptr, SIZE_MAX / 4, MCAST_SUM,
+                         MCAST_INT64, &op_),
             MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("count is too large"));
 }
@@ -94,7 +63,7 @@ TEST_F(ReductionLaneOverFake, SendsTheCodeOfEachOperationAndType) {
   become_active();
   std::uint16_t unit = 0;
   const auto sent_as = [&](mcast_reduction_t operation, mcast_type_t type) {
-    EXPECT_EQ(mcast_reduce(group_, "12345678", buffer_, 1, operation, type, &op_),
+    EXPECT_EQ(mcast_reduce(group_, "12345678", nullptr, buffer_, nullptr, 1, operation, type, &op_),
               MCAST_INPROGRESS);
     const std::uint32_t sent = pair().sends.front().imm;
     const std::string data = this->sent(0);
@@ -139,9 +108,9 @@ TEST_F(ReductionLaneOverFake, SendsItsBlockAmongZerosAndTakesAllBlocks) {
 TEST_F(ReductionLaneOverFake, MayHaveItsResultWhereItsContributionWas) {
   become_active(0, 256);
   data_.assign(600, 'a');
-  ASSERT_EQ(
-      mcast_reduce(group_, data_.data(), data_.data(), data_.size(), MCAST_BOR, MCAST_UINT8, &op_),
-      MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_reduce(group_, data_.data(), nullptr, data_.data(), nullptr, data_.size(),
+                         MCAST_BOR, MCAST_UINT8, &op_),
+            MCAST_INPROGRESS);
   deliver(0, std::string(256, 'b'));
   ASSERT_EQ(pair().sends.size(), 3u);
   EXPECT_EQ(sent(0), std::string(256, 'a')) << "a slot keeps it until the group has the result";
@@ -175,10 +144,12 @@ TEST_F(ReductionLaneOverFake, OfABarrierIsOnePacketWithoutBytes) {
 TEST_F(ReductionLaneOverFake, HasAsManyPacketsUnderWayAsItsWindow) {
   become_active();
   for (unsigned i = 0; i < kWindow; ++i) {
-    ASSERT_EQ(mcast_reduce(group_, "x", &results_[i], 1, MCAST_BOR, MCAST_UINT8, &ops_[i]),
+    ASSERT_EQ(mcast_reduce(group_, "x", nullptr, &results_[i], nullptr, 1, MCAST_BOR, MCAST_UINT8,
+                           &ops_[i]),
               MCAST_INPROGRESS);
   }
-  EXPECT_EQ(mcast_reduce(group_, "x", results_, 1, MCAST_BOR, MCAST_UINT8, &ops_[kWindow]),
+  EXPECT_EQ(mcast_reduce(group_, "x", nullptr, results_, nullptr, 1, MCAST_BOR, MCAST_UINT8,
+                         &ops_[kWindow]),
             MCAST_ERR_AGAIN);
   EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_progress()"));
   complete_send();
@@ -196,18 +167,17 @@ TEST_F(ReductionLaneOverFake, HasAsManyPacketsUnderWayAsItsWindow) {
 TEST_F(ReductionLaneOverFake, RefusesWhatItDoesNotServeAndNamesTheLimit) {
   become_active();
   data_.assign(8 * kMtu + 1, 'a');
-  EXPECT_EQ(
-      mcast_reduce(group_, data_.data(), data_.data(), data_.size(), MCAST_BOR, MCAST_UINT8, &op_),
-      MCAST_ERR_INVALID);
-  EXPECT_THAT(mcast_last_error(), HasSubstr("a result of 8193 bytes: at most 8192"));
-  EXPECT_EQ(
-      mcast_reduce(group_, data_.data(), data_.data(), 8 * kMtu, MCAST_BOR, MCAST_UINT8, &op_),
-      MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_gather(group_, "x", 1, 0, data_.data(), data_.size(), &op_), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a gather of 8193 bytes: at most 8192"));
+  EXPECT_EQ(mcast_reduce(group_, data_.data(), nullptr, data_.data(), nullptr, 8 * kMtu, MCAST_BOR,
+                         MCAST_UINT8, &op_),
+            MCAST_INPROGRESS);
   EXPECT_EQ(mcast_gather(group_, "x", 2, 7, buffer_, 8, &op_), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("inside of the result"));
   EXPECT_EQ(mcast_gather(group_, "x", 1, SIZE_MAX, buffer_, 8, &op_), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_gather(group_, nullptr, 1, 0, buffer_, 8, &op_), MCAST_ERR_INVALID);
-  EXPECT_EQ(mcast_reduce(group_, "x", nullptr, 1, MCAST_BOR, MCAST_UINT8, &op_), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_reduce(group_, "x", nullptr, nullptr, nullptr, 1, MCAST_BOR, MCAST_UINT8, &op_),
+            MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_barrier(group_, nullptr), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_send_eager(group_, "x", 1, 0), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("an eager send on a reduction lane"));
@@ -221,13 +191,11 @@ TEST_F(ReductionLaneOverFake, IsNoLongerThanAQueueOnTheWay) {
   become_active(4);
   EXPECT_EQ(attr().max_message, 4 * kMtu);
   data_.assign(4 * kMtu + 1, 'a');
-  EXPECT_EQ(
-      mcast_reduce(group_, data_.data(), data_.data(), data_.size(), MCAST_BOR, MCAST_UINT8, &op_),
-      MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_gather(group_, "x", 1, 0, data_.data(), data_.size(), &op_), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("a queue on the way takes 4 packets, so 4096 at most"));
-  EXPECT_EQ(
-      mcast_reduce(group_, data_.data(), data_.data(), 4 * kMtu, MCAST_BOR, MCAST_UINT8, &op_),
-      MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_reduce(group_, data_.data(), nullptr, data_.data(), nullptr, 4 * kMtu, MCAST_BOR,
+                         MCAST_UINT8, &op_),
+            MCAST_INPROGRESS);
   EXPECT_EQ(mcast_barrier(group_, &ops_[0]), MCAST_ERR_AGAIN);
 }
 
@@ -274,8 +242,9 @@ TEST_F(FakeGroup, ReductionSlotsAreBounded) {
 
 TEST_F(ReductionLaneOverFake, FailsWithAResultThatItDoesNotWaitFor) {
   become_active();
-  ASSERT_EQ(mcast_reduce(group_, "12345678", buffer_, 8, MCAST_BOR, MCAST_UINT8, &op_),
-            MCAST_INPROGRESS);
+  ASSERT_EQ(
+      mcast_reduce(group_, "12345678", nullptr, buffer_, nullptr, 8, MCAST_BOR, MCAST_UINT8, &op_),
+      MCAST_INPROGRESS);
   deliver(0, "1234567");
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
   EXPECT_THAT(attr().reason, HasSubstr("the members have called different reductions"));
@@ -287,8 +256,9 @@ TEST_F(ReductionLaneOverFake, FailsWithAResultThatItDoesNotWaitFor) {
 
 TEST_F(ReductionLaneOverFake, EndsEachOperationOnceInOrderIfItsGroupFails) {
   become_active();
-  ASSERT_EQ(mcast_reduce(group_, "x", buffer_, 1, MCAST_BOR, MCAST_UINT8, &ops_[0]),
-            MCAST_INPROGRESS);
+  ASSERT_EQ(
+      mcast_reduce(group_, "x", nullptr, buffer_, nullptr, 1, MCAST_BOR, MCAST_UINT8, &ops_[0]),
+      MCAST_INPROGRESS);
   for (const unsigned i : {1u, 2u}) {
     ASSERT_EQ(mcast_barrier(group_, &ops_[i]), MCAST_INPROGRESS);
   }
@@ -311,7 +281,8 @@ TEST_F(ReductionLaneOverFake, EndsItsOperationsIfTheDeviceRefusesEachReceive) {
   become_active();
   device_.receives_left = 0;
   for (std::uint32_t i = 0; i < kWindow; ++i) {
-    ASSERT_EQ(mcast_reduce(group_, "x", buffer_ + i, 1, MCAST_BOR, MCAST_UINT8, &ops_[i]),
+    ASSERT_EQ(mcast_reduce(group_, "x", nullptr, buffer_ + i, nullptr, 1, MCAST_BOR, MCAST_UINT8,
+                           &ops_[i]),
               MCAST_INPROGRESS);
     device_.deliver(pair(), "y", imm(i));
   }

@@ -104,6 +104,9 @@ void add_hosts(Random& random, Topology& topology, const Faults& faults, std::si
   }
 }
 
+// Each operation under way may have two, and many may be acknowledged late.
+constexpr std::uint32_t kRegionsOfReductions = 512;
+
 rnic::NicConfig make_nic(Random& random, std::uint32_t mtu) {
   rnic::NicConfig nic;
   nic.max_mtu = mtu;
@@ -261,6 +264,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
 
   for (std::size_t i = 0; i < plan.topology.hosts.size(); ++i) {
     plan.nics.push_back(make_nic(random, mtu));
+    if (options.reductions) plan.nics.back().max_regions = kRegionsOfReductions;
   }
   const std::uint32_t groups = random.chance(0.85) ? 1 : 2;
   for (std::uint32_t g = 0; g < groups; ++g) {

@@ -31,7 +31,8 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
  public:
   Member(ReductionTeam& team, Host& host, std::size_t number)
       : GroupProgram(team.testbed_.simulator(), host,
-                     {.qpn = create_qp(host, kUsual.window, kUsual.window),
+                     {.qpn = create_qp(host, mcast::ReductionUnits::most_sends(kUsual.window),
+                                       kUsual.window),
                       .control_port = kTeamPort,
                       .token = kTeamToken,
                       .reduction = kUsual}),
@@ -54,7 +55,7 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
   void on_completion(Instant now, const rnic::Completion& completion) override {
     require_success(completion);
     if (completion.opcode != rnic::WcOpcode::kRecv) {
-      units_.on_send_done();
+      units_.on_sends_done(static_cast<std::uint32_t>(completion.wr_id));
       return pump();
     }
     const auto part = units_.on_result(completion.imm, completion.byte_len);
@@ -72,8 +73,8 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
     return static_cast<std::uint16_t>(host.nic().config().max_mtu);
   }
   void pump() {
-    while (const auto slot = units_.next_receive()) {
-      post_receive(host(), qpn(), {kSlotBytes + *slot * kUsual.unit, kUsual.unit, lkey_});
+    while (const auto next = units_.next_receive()) {
+      post_receive(host(), qpn(), {kSlotBytes + next->slot * kUsual.unit, kUsual.unit, lkey_});
       units_.on_receive_posted();
     }
     while (const auto part = units_.next_contribution()) {
@@ -84,8 +85,9 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
         const bool is_own = offset / team_.block_ == number_;
         memory_[at + i] = is_own ? byte_of(number_, offset, part->operation) : 0;
       }
-      post_send(host(), qpn(), {at, part->bytes, lkey_},
-                {.op = rnic::SendOp::kSendImm, .signaled = true, .imm = part->imm});
+      post_send(
+          host(), qpn(), {at, part->bytes, lkey_},
+          {.wr_id = part->send, .op = rnic::SendOp::kSendImm, .signaled = true, .imm = part->imm});
     }
   }
   void check(const mcast::ReductionUnits::Part& part) const {

@@ -60,9 +60,10 @@ mcast_status_t reduce(mcast_group_h group, Reduction& one) {
   std::uint8_t* const result = one.result.data();
   const std::size_t bytes = one.result.size();
   const bool is_wide = bytes % sizeof(std::uint64_t) == 0 && operation != MCAST_MAX;
-  return is_wide ? mcast_reduce(group, result, result, bytes / sizeof(std::uint64_t), operation,
-                                MCAST_UINT64, &one.op)
-                 : mcast_reduce(group, result, result, bytes, operation, MCAST_UINT8, &one.op);
+  return is_wide ? mcast_reduce(group, result, nullptr, result, nullptr,
+                                bytes / sizeof(std::uint64_t), operation, MCAST_UINT64, &one.op)
+                 : mcast_reduce(group, result, nullptr, result, nullptr, bytes, operation,
+                                MCAST_UINT8, &one.op);
 }
 
 mcast_status_t begin(mcast_group_h group, const json& c, Reduction& one) {

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -90,7 +92,9 @@ constexpr Kind kKinds[] = {
 std::vector<std::uint8_t> contribution_of(const json& c, const Kind& kind, std::uint64_t round,
                                           std::size_t member) {
   const std::uint64_t seed = 1000 * round + member;
-  auto bytes = pattern(seed, c.at("count").get<std::size_t>() * kind.size);
+  auto count = c.at("count").get<std::size_t>();
+  if (c.value("mixed", false)) count = 1 + (round * 2'654'435'761u >> 7) % count;
+  auto bytes = pattern(seed, count * kind.size);
   for (std::size_t i = 0; i < bytes.size(); i += kind.size) {
     if (wire::splitmix(seed, i / kind.size) % 4 != 0) continue;
     std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(i), kind.size, std::uint8_t{0});
@@ -109,7 +113,12 @@ std::vector<std::uint8_t> result_of(const json& c, const Kind& kind, std::uint64
 
 struct Call {
   mcast_op_t op{};
+  const Kind* kind = nullptr;
+  std::uint64_t round = 0;
+  std::vector<std::uint8_t> contribution, result;  // in place, there is no result
   std::optional<mcast_status_t> status;
+
+  std::vector<std::uint8_t>& results() { return result.empty() ? contribution : result; }
 };
 
 void on_values(mcast_op_t* op, mcast_status_t status, std::size_t, std::uint32_t) {
@@ -117,34 +126,74 @@ void on_values(mcast_op_t* op, mcast_status_t status, std::size_t, std::uint32_t
   static_cast<Call*>(op->user)->status = status;
 }
 
+std::unique_ptr<Call> call_of(const json& c, std::uint64_t round) {
+  auto call = std::make_unique<Call>();
+  call->op = {on_values, call.get()};
+  call->kind = &kKinds[(c.value("from", 0u) + round) % std::size(kKinds)];
+  call->round = round;
+  call->contribution = contribution_of(c, *call->kind, round, c.at("index").get<std::size_t>());
+  if (round % 2 == 0) call->result.resize(call->contribution.size());
+  return call;
+}
+
+mcast_status_t start(mcast_group_h group, Call& call) {
+  std::uint8_t* const contribution = call.contribution.data();
+  return mcast_reduce(group, contribution, nullptr, call.results().data(), nullptr,
+                      call.contribution.size() / call.kind->size, call.kind->operation,
+                      call.kind->type, &call.op);
+}
+
 }  // namespace
 
-// "rounds" rounds over "count" values each. "from": the kind of the first round. Ends with the first
-// error.
+// "rounds" rounds over "count" values each; "mixed": over up to that number. "from": the kind of the
+// first round. Each second one is in place. Up to "under_way" calls are under way. Ends with the
+// first error.
 json Member::reduce(Group& g, const json& c) {
-  std::uint64_t right = 0, wrong = 0;
-  for (std::uint64_t round = 0; round < c.at("rounds").get<std::uint64_t>(); ++round) {
-    const Kind& kind = kKinds[(c.value("from", 0u) + round) % std::size(kKinds)];
-    const auto own = contribution_of(c, kind, round, c.at("index").get<std::size_t>());
-    std::vector<std::uint8_t> result(own.size());
-    Call call;
-    call.op = {on_values, &call};
-    mcast_status_t status;
-    while ((status =
-                mcast_reduce(g.handle, own.data(), result.data(), c.at("count").get<std::size_t>(),
-                             kind.operation, kind.type, &call.op)) == MCAST_ERR_AGAIN) {
+  const std::uint64_t rounds = c.at("rounds");
+  const auto most = c.value("under_way", std::size_t{1});
+  std::deque<std::unique_ptr<Call>> open;
+  std::uint64_t begun = 0, right = 0, wrong = 0;
+  mcast_status_t failure = MCAST_OK;
+  std::string text;
+  std::unique_ptr<Call> next;
+  const auto is_refused = [&] {
+    if (!next) next = call_of(c, begun);
+    const mcast_status_t status = start(g.handle, *next);
+    if (status == MCAST_INPROGRESS) {
+      open.push_back(std::move(next));
+      ++begun;
+    } else if (status != MCAST_ERR_AGAIN) {
+      failure = status;
+      text = mcast_last_error();
+    }
+    return status != MCAST_INPROGRESS;
+  };
+  while (failure == MCAST_OK && (begun < rounds || !open.empty())) {
+    while (begun < rounds && open.size() < most && !is_refused()) {
+    }
+    if (open.empty()) {
       progress();
+      continue;
     }
-    if (status != MCAST_INPROGRESS) {
-      return {{"status", status}, {"text", mcast_last_error()}, {"right", right}, {"wrong", wrong}};
+    if (!wait([&] { return open.front()->status.has_value(); }))
+      std::abort();  // it owns the memory
+    const auto ended = std::move(open.front());
+    open.pop_front();
+    failure = *ended->status;
+    if (failure == MCAST_OK) {
+      ++(ended->results() == result_of(c, *ended->kind, ended->round) ? right : wrong);
     }
-    if (!wait([&] { return call.status.has_value(); })) std::abort();  // it owns the memory
-    if (*call.status != MCAST_OK) {
-      return {{"status", *call.status}, {"right", right}, {"wrong", wrong}};
-    }
-    ++(result == result_of(c, kind, round) ? right : wrong);
   }
-  return {{"status", MCAST_OK}, {"right", right}, {"wrong", wrong}, {"kinds", std::size(kKinds)}};
+  if (!wait([&] {
+        return std::ranges::all_of(open, [](const auto& each) { return each->status.has_value(); });
+      })) {
+    std::abort();
+  }
+  return {{"status", failure},
+          {"text", text},
+          {"right", right},
+          {"wrong", wrong},
+          {"kinds", std::size(kKinds)}};
 }
 
 }  // namespace cepheus::mcast::e2e

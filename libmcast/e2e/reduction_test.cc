@@ -62,26 +62,34 @@ void gather(Team& team, const Rounds& rounds) {
 }
 
 // Rounds by one operation and type after the other.
-void start_values(Team& team, std::size_t count, int rounds, const std::vector<int>& members,
-                  unsigned from = 0) {
+struct ValueRounds {
+  std::size_t count = 0;  // values
+  int rounds = 0;
+  int under_way = 1;
+  bool is_mixed = false;  // fewer values, too
+  unsigned from = 0;      // the kind of the first round
+};
+
+void start_values(Team& team, const ValueRounds& values, const std::vector<int>& members) {
   for (const int i : members) {
     team[i].send({{"do", "reduce"},
                   {"group", "r"},
                   {"index", i},
                   {"members", team.size()},
-                  {"count", count},
-                  {"rounds", rounds},
-                  {"from", from}});
+                  {"count", values.count},
+                  {"rounds", values.rounds},
+                  {"under_way", values.under_way},
+                  {"mixed", values.is_mixed},
+                  {"from", values.from}});
   }
 }
 
-void reduce_values(Team& team, std::size_t count, int rounds) {
-  start_values(team, count, rounds, all(team));
+void reduce_values(Team& team, const ValueRounds& values) {
+  start_values(team, values, all(team));
   for (const int i : all(team)) {
     const json reply = team[i].receive();
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << "member " << i << ": " << reply;
-    EXPECT_EQ(reply.value("right", -1), rounds) << "member " << i << ": " << reply;
-    EXPECT_LE(reply.value("kinds", 0), rounds) << "some were not tested";
+    EXPECT_EQ(reply.value("right", -1), values.rounds) << "member " << i << ": " << reply;
   }
 }
 
@@ -118,16 +126,41 @@ TEST(Reduction, CrossesTwoSwitchesThatLosePackets) {
 TEST(Reduction, ComputesOnValues) {
   Team team(kHosts);
   team.form(kReduction, 1);
-  reduce_values(team, 1, 48);
-  reduce_values(team, 500, 24);  // of 8 bytes: a packet
-  reduce_values(team, 3000, 12);
+  reduce_values(team, {1, 48});
+  reduce_values(team, {500, 24});  // of 8 bytes: a packet
+  reduce_values(team, {3000, 12});
+}
+
+// Of 64 MiB, and of all lengths, apart and in place.
+TEST(Reduction, OfLongVectorsGoesInUnits) {
+  Team team(kHosts);
+  team.form(kReduction, 1);
+  reduce_values(team, {8 << 20, 1});
+  reduce_values(team, {30'000, 24, 4, true});
+}
+
+TEST(Reduction, OfLongVectorsKeepsToTheRateOfItsLinks) {
+  const Fabric fabric =
+      Fabric::of_two_switches("", "[link]\nrate = \"2Gbps\"\ndelay = \"100us\"\n");
+  Team team(fabric, kHosts);
+  team.form(kReduction);
+  reduce_values(team, {8 << 20, 1});
+  reduce_values(team, {30'000, 24, 3, true});
+}
+
+TEST(Reduction, OfLongVectorsCrossesSwitchesThatLosePackets) {
+  const Fabric fabric = lossy_switches();
+  Team team(fabric, kHosts);
+  team.form(kReduction, 3);
+  reduce_values(team, {30'000, 48, 3, true});
+  EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
 TEST(Reduction, ComputesOnValuesOverSwitchesThatLosePackets) {
   const Fabric fabric = lossy_switches();
   Team team(fabric, kHosts);
   team.form(kReduction, 3);
-  reduce_values(team, 700, 110);
+  reduce_values(team, {700, 110});
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
@@ -182,6 +215,16 @@ TEST(Reduction, EndsForAllIfAMemberDies) {
   EXPECT_THAT(reason(team, 0), HasSubstr("10.0.0.4"));
 }
 
+TEST(Reduction, OfLongVectorsEndsForAllIfAMemberDies) {
+  const Fabric fabric = lossy_switches();
+  Team team(fabric, kHosts);
+  team.form(kReduction);
+  start_values(team, {1 << 20, 1'000'000, 2}, all(team));
+  wait_until([&] { return counted(fabric, "reduction_units") > 1000; });
+  team[3].kill();
+  expect_errors(team, {0, 1, 2});
+}
+
 TEST(Reduction, EndsForAllIfAMemberLeaves) {
   Team team(3);
   team.form(kReduction, 1);
@@ -212,8 +255,8 @@ TEST(Reduction, EndsForAllIfMembersReduceDifferentThings) {
 TEST(Reduction, EndsForAllIfMembersReduceByDifferentOperations) {
   Team team(3);
   team.form(kReduction);
-  start_values(team, 1, 1, {0, 1}, 0);
-  start_values(team, 1, 1, {2}, 1);
+  start_values(team, {1, 1}, {0, 1});
+  start_values(team, {.count = 1, .rounds = 1, .from = 1}, {2});
   expect_errors(team, {0, 1, 2});
   EXPECT_THAT(reason(team, 0), AllOf(HasSubstr("8 bytes to a sum of int64"),
                                      HasSubstr("8 bytes to a maximum of int64")));

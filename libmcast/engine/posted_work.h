@@ -120,20 +120,21 @@ class PostedWork {
   void open(std::uint32_t packets) { window_.open(packets); }
   void renew(std::uint32_t packets) { window_.renew(packets); }
 
-  void on_send_posted(std::uint64_t packets) {
+  // `sends`: one, or a list that ends at once.
+  void on_send_posted(std::uint64_t packets, unsigned sends = 1) {
     sync_.sent(packets);
     window_.posted(packets);
-    ++flow_.messages_sent;
-    ++flow_.sends_outstanding;
+    flow_.messages_sent += sends;
+    flow_.sends_outstanding += sends;
   }
-  // `packets` as posted. Then PairSync::wants_psns().
-  void on_send_ended(std::uint64_t packets, bool is_delivered) {
+  // `packets` and `sends` as posted. Then PairSync::wants_psns().
+  void on_send_ended(std::uint64_t packets, bool is_delivered, unsigned sends = 1) {
     window_.ended(packets);
-    --flow_.sends_outstanding;
-    ++flow_.sends_completed;
+    flow_.sends_outstanding -= sends;
+    flow_.sends_completed += sends;
     if (is_delivered) sync_.on_delivered();
   }
-  void on_receive_posted() { ++flow_.receives_posted; }
+  void on_receive_posted(unsigned receives = 1) { flow_.receives_posted += receives; }
   void on_receive_ended(bool has_data) {
     --flow_.receives_posted;
     if (!has_data) return;

@@ -8,15 +8,48 @@
 
 namespace cepheus::mcast {
 
-void ReductionUnits::start(Operation operation, const Kind& kind, std::uint64_t bytes) {
+void ReductionUnits::start(Operation operation, const Kind& kind, std::uint64_t bytes,
+                           Place place) {
   assert(bytes % arithmetic::size_of(kind.type) == 0);
-  operations_.push_back({operation, kind, end_, bytes});
-  end_ += units_of(bytes);
+  Pending pending{operation, kind, end_, bytes, place == Place::kSlots, 0, 0};
+  end_ = end_of(pending);
+  // The last W results stay in the ring when the operation has ended.
+  if (place == Place::kApart && end_ - pending.first > window_) {
+    pending.direct_from = std::max(pending.first, receives_);
+    pending.direct_to = end_ - window_;
+  }
+  operations_.push_back(pending);
+  find_receiving();
 }
 
-std::optional<std::uint32_t> ReductionUnits::next_receive() const {
+bool ReductionUnits::are_receives_due() const {
+  const std::uint64_t due = results_ + window_ - receives_;
+  if (due == 0) return false;
+  const bool is_between = operations_.empty() || operations_.front().first == results_;
+  return is_between || results_ == contributed_ || due >= quarter_of(window_);
+}
+
+std::optional<ReductionUnits::Receive> ReductionUnits::next_receive() const {
   if (receives_ >= results_ + window_) return std::nullopt;
-  return slot_of(receives_);
+  Receive receive;
+  receive.slot = slot_of(receives_);
+  if (receiving_ == operations_.size()) return receive;
+  const Pending& pending = operations_[receiving_];
+  if (receives_ < pending.direct_from || receives_ >= pending.direct_to) return receive;
+  const Part part = part_of(pending, receives_);
+  return Receive{part.slot, true, part.operation, part.offset, part.bytes};
+}
+
+void ReductionUnits::on_receive_posted() {
+  assert(receives_ < results_ + window_);
+  ++receives_;
+  find_receiving();
+}
+
+void ReductionUnits::find_receiving() {
+  while (receiving_ < operations_.size() && receives_ >= end_of(operations_[receiving_])) {
+    ++receiving_;
+  }
 }
 
 ReductionUnits::Part ReductionUnits::part_of(const Pending& pending, std::uint64_t unit) const {
@@ -27,7 +60,9 @@ ReductionUnits::Part ReductionUnits::part_of(const Pending& pending, std::uint64
   part.offset = (unit - pending.first) * unit_;
   part.bytes =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(unit_, pending.bytes - part.offset));
-  part.is_last = unit + 1 == pending.first + units_of(pending.bytes);
+  part.send = static_cast<std::uint32_t>(unit) & (2u * window_ - 1);
+  part.is_last = unit + 1 == end_of(pending);
+  part.is_direct = unit >= pending.direct_from && unit < pending.direct_to;
   part.imm = wire::ReductionImm{static_cast<std::uint8_t>(kind.operation),
                                 static_cast<std::uint8_t>(kind.type),
                                 static_cast<std::uint8_t>(epoch_), static_cast<std::uint16_t>(unit)}
@@ -36,17 +71,18 @@ ReductionUnits::Part ReductionUnits::part_of(const Pending& pending, std::uint64
 }
 
 std::optional<ReductionUnits::Part> ReductionUnits::next_contribution() const {
-  const bool has_slot = contributed_ < sends_done_ + window_;
   if (contributed_ == end_) return std::nullopt;
   if (needs_receive()) {
     CEPHEUS_SITUATION("a contribution waits for the result that gives it credit");
     return std::nullopt;
   }
-  if (!has_slot) {
-    CEPHEUS_SITUATION("a contribution has credit, and waits for its slot");
+  const Pending& pending = operations_[sending_];
+  const std::uint32_t most = pending.has_slots ? window_ : most_sends(window_);
+  if (contributed_ >= sends_done_ + most) {
+    CEPHEUS_SITUATION("a contribution has credit, and waits for an acknowledgement");
     return std::nullopt;
   }
-  return part_of(operations_[sending_], contributed_);
+  return part_of(pending, contributed_);
 }
 
 void ReductionUnits::on_contributed() {
@@ -82,6 +118,7 @@ wire::Result<ReductionUnits::Part> ReductionUnits::on_result(std::uint32_t imm,
     if (sending_ > 1) CEPHEUS_SITUATION("a reduction ends while later ones are under way");
     operations_.pop_front();
     --sending_;
+    --receiving_;
   }
   return part;
 }

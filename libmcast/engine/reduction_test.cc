@@ -8,6 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 using Kind = ReductionUnits::Kind;
+using Place = ReductionUnits::Place;
 
 // Units of 8 bytes, windows of 4.
 class ReductionUnitsTest : public testing::Test {
@@ -40,7 +41,7 @@ TEST_F(ReductionUnitsTest, PostReceivesBeforeTheyContribute) {
   units_.start(1, ReductionUnits::kOr, 8);
   EXPECT_TRUE(units_.needs_receive());
   EXPECT_FALSE(units_.next_contribution());
-  EXPECT_EQ(units_.next_receive(), 0u);
+  EXPECT_EQ(units_.next_receive()->slot, 0u);
   units_.on_receive_posted();
   EXPECT_EQ(send(), 1);
 }
@@ -90,11 +91,11 @@ TEST_F(ReductionUnitsTest, KeepTheirCredit) {
   post_receives();
   units_.start(1, ReductionUnits::kOr, 100);
   EXPECT_EQ(send(), 4);
-  for (int i = 0; i < 4; ++i) units_.on_send_done();
+  units_.on_sends_done(3);
   EXPECT_EQ(send(), 0) << "custody gives no credit";
   ASSERT_TRUE(result(0, 8));
   EXPECT_EQ(send(), 0) << "no receive for it";
-  EXPECT_EQ(units_.next_receive(), 0u);
+  EXPECT_EQ(units_.next_receive()->slot, 0u);
   post_receives();
   EXPECT_FALSE(units_.next_receive()) << "unit 1 has no result yet";
   EXPECT_EQ(send(), 1);
@@ -108,7 +109,7 @@ TEST_F(ReductionUnitsTest, WaitForTheirSlotsSend) {
   ASSERT_TRUE(result(0, 8));
   post_receives();
   EXPECT_EQ(send(), 0) << "the acknowledgement of unit 0 was lost";
-  units_.on_send_done();
+  units_.on_sends_done(0);
   EXPECT_EQ(send(), 1);
 }
 
@@ -123,7 +124,7 @@ TEST_F(ReductionUnitsTest, SendAtOnceWhatTheirSlotsHold) {
   ASSERT_TRUE(result(0, 8));
   post_receives();
   EXPECT_FALSE(units_.may_send_at_once(8)) << "its slot is being sent";
-  units_.on_send_done();
+  units_.on_sends_done(0);
   EXPECT_TRUE(units_.may_send_at_once(8));
   EXPECT_FALSE(units_.may_send_at_once(9));
 }
@@ -140,10 +141,116 @@ TEST_F(ReductionUnitsTest, CompleteOperationsInTheirOrder) {
   EXPECT_EQ(units_.operations(), 1u);
   EXPECT_EQ(result(2, 0, Kind{})->operation, 2u);
   units_.start(3, ReductionUnits::kOr, 1);
-  for (int i = 0; i < 3; ++i) units_.on_send_done();
+  units_.on_sends_done(2);
   post_receives();
   EXPECT_EQ(send(), 1);
   EXPECT_EQ(result(3, 1)->operation, 3u);
+}
+
+// Units with results straight into the operation's memory, of those whose receives are posted now.
+std::vector<std::uint64_t> direct(ReductionUnits& units) {
+  std::vector<std::uint64_t> offsets;
+  while (const auto receive = units.next_receive()) {
+    if (receive->is_direct) offsets.push_back(receive->offset);
+    units.on_receive_posted();
+  }
+  return offsets;
+}
+
+// Of 13 units the first four have receives that were posted before, and the last four are kept.
+TEST_F(ReductionUnitsTest, TakeResultsStraightIntoMemoryAndKeepTheLast) {
+  post_receives();
+  units_.start(1, ReductionUnits::kOr, 100, Place::kApart);
+  std::vector<std::uint64_t> offsets;
+  for (std::uint64_t unit = 0; unit < 13; ++unit) {
+    if (send() > 0) units_.on_sends_done(last_.send);
+    const auto part = result(unit, unit < 12 ? 8 : 4);
+    ASSERT_TRUE(part);
+    EXPECT_EQ(part->is_direct, unit >= 4 && unit < 9) << unit;
+    for (const std::uint64_t offset : direct(units_)) offsets.push_back(offset);
+  }
+  EXPECT_THAT(offsets, testing::ElementsAre(32, 40, 48, 56, 64));
+}
+
+TEST_F(ReductionUnitsTest, TakeResultsInPlaceBySlots) {
+  units_.start(1, ReductionUnits::kOr, 100, Place::kInPlace);
+  EXPECT_THAT(direct(units_), testing::IsEmpty());
+}
+
+TEST_F(ReductionUnitsTest, TakeTheFirstResultsStraightIfTheirReceivesComeLater) {
+  post_receives();
+  units_.start(1, Kind{}, 0);
+  units_.start(2, ReductionUnits::kOr, 100, Place::kApart);
+  EXPECT_EQ(send(), 4);
+  ASSERT_TRUE(result(0, 0, Kind{}));
+  EXPECT_THAT(direct(units_), testing::ElementsAre(24)) << "its fourth unit";
+}
+
+TEST_F(ReductionUnitsTest, OfAWindowAndNoMoreAreAllKept) {
+  units_.start(1, ReductionUnits::kOr, 32, Place::kApart);
+  EXPECT_THAT(direct(units_), testing::IsEmpty());
+}
+
+// Of 16 units a quarter is four.
+TEST(ReductionLists, OfReceivesHaveAQuarterOfTheWindow) {
+  ReductionUnits units(7, 8, 16);
+  EXPECT_TRUE(units.are_receives_due()) << "nothing is awaited";
+  direct(units);
+  EXPECT_FALSE(units.are_receives_due());
+  units.start(1, ReductionUnits::kOr, 30 * 8, ReductionUnits::Place::kInPlace);
+  const auto go_on = [&] {
+    for (; units.next_contribution(); units.on_contributed()) {
+    }
+  };
+  auto result = [&, unit = std::uint16_t{0}]() mutable {
+    ASSERT_TRUE(units.on_result(wire::ReductionImm{1, 0, 7, unit++}.value(), 8));
+  };
+  go_on();
+  for (int i = 0; i < 3; ++i) {
+    result();
+    EXPECT_FALSE(units.are_receives_due()) << i;
+  }
+  result();
+  EXPECT_TRUE(units.are_receives_due());
+  direct(units);
+  units.on_sends_done(15);
+  go_on();
+  EXPECT_EQ(units.contributed(), 20u);
+  for (int i = 4; i < 20; ++i) result();
+  direct(units);
+  go_on();
+  for (int i = 20; i < 29; ++i) result();
+  direct(units);
+  result();
+  EXPECT_TRUE(units.are_receives_due()) << "the operation has ended";
+}
+
+TEST(ReductionLists, OfSendsAreDoneAtOnce) {
+  ReductionUnits units(7, 8, 4);
+  direct(units);
+  units.start(1, ReductionUnits::kOr, 100, ReductionUnits::Place::kInPlace);
+  std::uint32_t last = 0;
+  const auto send = [&] {
+    int sent = 0;
+    for (; const auto part = units.next_contribution(); ++sent) {
+      last = part->send;
+      units.on_contributed();
+    }
+    return sent;
+  };
+  EXPECT_EQ(send(), 4);
+  for (std::uint16_t unit = 0; unit < 4; ++unit) {
+    ASSERT_TRUE(units.on_result(wire::ReductionImm{1, 0, 7, unit}.value(), 8));
+  }
+  direct(units);
+  EXPECT_EQ(send(), 1) << "a window, and a list that is not known to be done";
+  EXPECT_EQ(units.sends_until(last), 5u);
+  units.on_sends_done(3);
+  EXPECT_EQ(units.sends_done(), 4u);
+  EXPECT_EQ(units.sends_until(last), 1u);
+  EXPECT_EQ(send(), 3);
+  units.on_sends_done(last);
+  EXPECT_EQ(units.sends_done(), 8u);
 }
 
 TEST_F(ReductionUnitsTest, RefuseResultsThatTheyDoNotWaitFor) {

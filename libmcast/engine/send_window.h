@@ -42,6 +42,12 @@ class SendWindow {
     return limit_ == 0 || is_kept_by_nic(limit_) || under_way_ == 0 ||
            under_way_ + packets <= limit_;
   }
+  // Messages of one packet that may be posted now.
+  std::uint64_t space() const {
+    if (limit_ == 0 || is_kept_by_nic(limit_)) return UINT64_MAX;
+    const std::uint64_t least = under_way_ == 0 ? 1 : 0;
+    return std::max(least, limit_ - std::min<std::uint64_t>(limit_, under_way_));
+  }
   void posted(std::uint64_t packets) { under_way_ += packets; }
   void ended(std::uint64_t packets) { under_way_ -= std::min(packets, under_way_); }
   void drop() { under_way_ = 0; }

@@ -26,6 +26,19 @@ TEST(SendWindow, IsFullWithTwoMessagesOfItsPortion) {
   EXPECT_TRUE(window.admits(16));
 }
 
+TEST(SendWindow, HasSpaceForMessagesOfOnePacket) {
+  SendWindow window;
+  EXPECT_EQ(window.space(), UINT64_MAX);
+  window.open(4);
+  EXPECT_EQ(window.space(), 4u);
+  window.posted(3);
+  EXPECT_EQ(window.space(), 1u);
+  window.renew(2);
+  EXPECT_EQ(window.space(), 0u);
+  window.ended(3);
+  EXPECT_EQ(window.space(), 2u);
+}
+
 TEST(SendWindow, KeepsItsPortionWhenItIsRenewed) {
   SendWindow window;
   window.open(64);

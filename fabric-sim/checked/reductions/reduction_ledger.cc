@@ -41,7 +41,8 @@ std::uint64_t ReductionLedger::reduced(std::size_t operation, std::uint64_t inde
 
 std::uint8_t ReductionLedger::result(std::size_t operation, std::uint64_t at) const {
   if (has_values(operation)) {
-    const auto& [kind, bytes] = plan_.operations[operation];
+    const mcast::ReductionUnits::Kind& kind = plan_.operations[operation].kind;
+    const std::uint32_t bytes = plan_.operations[operation].bytes;
     results_.resize(plan_.operations.size());
     std::vector<std::uint8_t>& result = results_[operation];
     const std::size_t size = arithmetic::size_of(kind.type);
@@ -154,6 +155,15 @@ void ReductionLedger::on_ended(std::size_t member, std::size_t operation) {
   }
   ++own.ended;
   own.received = 0;
+}
+
+void ReductionLedger::check_kept(std::size_t member, std::size_t operation, std::uint64_t offset,
+                                 std::span<const std::uint8_t> data, const std::string& where) {
+  if (is_hostile(member)) return;
+  if (const auto wrong = first_wrong(operation, offset, data)) {
+    on_wrong(member, "byte " + std::to_string(offset + *wrong) + " of operation " +
+                         std::to_string(operation) + " is no longer in " + where);
+  }
 }
 
 void ReductionLedger::on_wrong(std::size_t member, const std::string& what) {

@@ -31,6 +31,9 @@ class ReductionLedger {
   void on_part(std::size_t member, std::size_t operation, std::uint64_t offset,
                std::span<const std::uint8_t> data);
   void on_ended(std::size_t member, std::size_t operation);
+  // These bytes of an operation's result are the member's some time later. `where` is their memory.
+  void check_kept(std::size_t member, std::size_t operation, std::uint64_t offset,
+                  std::span<const std::uint8_t> data, const std::string& where);
   // The member has a wrong result. No disaster excuses this.
   void on_wrong(std::size_t member, const std::string& what);
   // The group has failed at this member: a finding, unless operations may fail.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostMemory = 4 << 20;  // bytes of all members' slots
 constexpr std::size_t kFewMembers = 16;
+constexpr std::size_t kMostLong = 3;
 
 bool has_marks(const net::Topology& topology) {
   return std::ranges::any_of(topology.hosts, [](const auto& host) { return host.down.ecn.on; });
@@ -50,6 +51,24 @@ void draw_kinds(const ScenarioPlan& scenario, ReductionPlan& plan) {
     } while (!combiner || combiner->depends_on_pairs());
     one.kind = kind;
     one.bytes -= one.bytes % combiner->size();
+  }
+}
+
+// Two thirds of the operations with data have memory of their own, and some are long. The
+// draws are of their own, too.
+void draw_places(const ScenarioPlan& scenario, std::size_t unit, ReductionPlan& plan) {
+  Random random(scenario.seed ^ plan.group.id.value() ^ 0x10C9);
+  const bool may_be_long =
+      plan.group.members.size() <= kFewMembers && !has_marks(scenario.topology);
+  std::size_t long_ones = 0;
+  for (ReductionOperation& one : plan.operations) {
+    if (one.bytes == 0) continue;
+    one.place = static_cast<mcast::ReductionUnits::Place>(random.below(3));
+    if (!may_be_long || long_ones == kMostLong || !random.chance(0.2)) continue;
+    ++long_ones;
+    const std::uint64_t least = wire::MrpReduction::kUnitStep;
+    one.bytes = static_cast<std::uint32_t>(
+        random.between(least, 3 * std::uint64_t{plan.reduction.window} * unit) / least * least);
   }
 }
 
@@ -107,6 +126,7 @@ ReductionPlan make_reduction_plan(const GroupPlan& group, const ScenarioPlan& sc
   }
   if (has_marks(scenario.topology)) make_long(random, path_mtu, plan);
   draw_kinds(scenario, plan);
+  draw_places(scenario, unit, plan);
   return plan;
 }
 

@@ -12,6 +12,7 @@ namespace cepheus::sim {
 struct ReductionOperation {
   mcast::ReductionUnits::Kind kind;
   std::uint32_t bytes = 0;  // whole values
+  mcast::ReductionUnits::Place place = mcast::ReductionUnits::Place::kSlots;
 };
 
 struct ReductionPlan {

@@ -14,7 +14,7 @@ constexpr Duration kLookEvery = 2ms;
 
 wire::MrpMember member_of(Host& host, const ReductionPlan& plan) {
   const std::uint32_t window = plan.reduction.window;
-  const rnic::Qpn qpn = create_qp(host, window + 1, window + 1);
+  const rnic::Qpn qpn = create_qp(host, mcast::ReductionUnits::most_sends(window) + 1, window + 1);
   return {host.address(), qpn, 0, plan.group.control_port(), kToken};
 }
 
@@ -61,6 +61,7 @@ void ReductionProgram::close() {
   if (!std::exchange(is_open_, false)) return;
   host_.nic().destroy_qp(member().qpn);
   host_.nic().deregister_memory(keys_.lkey);
+  while (!own_.empty()) close_own_memory();
 }
 
 void ReductionProgram::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
@@ -137,6 +138,7 @@ void ReductionProgram::activate() {
 bool ReductionProgram::begin(std::uint64_t units) {
   if (units > 0 && (!is_active() || !host_.nic().jump(member().qpn, units, units))) return false;
   if (units > 0) units_->jump(units);
+  arrived_ += units;
   may_begin_ = true;
   if (is_active()) begin_soon();
   return true;
@@ -177,7 +179,8 @@ void ReductionProgram::begin_next() {
   const std::size_t next = ledger_.begun(index_);
   const ReductionOperation& one = ledger_.plan().operations[next];
   ledger_.on_begun(index_);
-  units_->start(next, one.kind, one.bytes);
+  units_->start(next, one.kind, one.bytes, one.place);
+  if (one.place != mcast::ReductionUnits::Place::kSlots) open_own_memory(next);
   pump();
   begin_soon();
 }
@@ -209,27 +212,48 @@ rnic::Sge ReductionProgram::result_slot(std::uint32_t slot) const {
 }
 
 void ReductionProgram::pump() {
-  while (const auto slot = units_->next_receive()) {
-    post_receive(host_, member().qpn, result_slot(*slot), *slot);
+  if (units_->are_receives_due()) post_receives();
+  post_sends();
+}
+
+void ReductionProgram::post_receives() {
+  while (const auto next = units_->next_receive()) {
+    rnic::Sge place = result_slot(next->slot);
+    if (next->is_direct) {
+      place = {next->offset, next->bytes, own_memory(next->operation)->result_keys.lkey};
+    }
+    post_receive(host_, member().qpn, place, next->slot);
     units_->on_receive_posted();
-  }
-  while (const auto part = units_->next_contribution()) {
-    units_->on_contributed();
-    send(*part);
   }
 }
 
-void ReductionProgram::send(const mcast::ReductionUnits::Part& part) {
+// In lists, of which the last request alone is signaled.
+void ReductionProgram::post_sends() {
+  auto part = units_->next_contribution();
+  for (std::uint32_t listed = 1; part; ++listed) {
+    units_->on_contributed();
+    const auto next = units_->next_contribution();
+    rnic::SendWr wr;
+    wr.wr_id = part->send;
+    wr.op = rnic::SendOp::kSendImm;
+    wr.signaled = !next || listed == units_->most_listed();
+    wr.imm = part->imm;
+    if (wr.signaled) listed = 0;
+    ledger_.on_contributed(index_);
+    post_send(host_, member().qpn, contribution_of(*part), wr);
+    part = next;
+  }
+}
+
+rnic::Sge ReductionProgram::contribution_of(const mcast::ReductionUnits::Part& part) {
+  if (const OwnMemory* const own = own_memory(part.operation)) {
+    return {part.offset, part.bytes, own->contribution_keys.lkey};
+  }
   const rnic::Sge piece = sent_slot(part.slot, part.bytes);
   for (std::uint32_t i = 0; i < part.bytes; ++i) {
     memory_[piece.address + i] = ledger_.contribution(index_, part.operation, part.offset + i);
   }
-  rnic::SendWr wr;
-  wr.op = rnic::SendOp::kSendImm;
-  wr.signaled = true;
-  wr.imm = part.imm;
-  ledger_.on_contributed(index_);
-  post_send(host_, member().qpn, piece, wr);
+  return piece;
 }
 
 void ReductionProgram::on_completion(Instant, const rnic::Completion& completion) {
@@ -240,9 +264,10 @@ void ReductionProgram::on_completion(Instant, const rnic::Completion& completion
     answered_ = simulator_.now();
     take(completion);
   } else {
-    units_->on_send_done();
+    units_->on_sends_done(static_cast<std::uint32_t>(completion.wr_id));
   }
   if (!has_failed_) {
+    end_own_memories();
     pump();
     begin_soon();
   }
@@ -256,9 +281,67 @@ void ReductionProgram::take(const rnic::Completion& completion) {
   if (part->slot != completion.wr_id) {
     return fail("a result is in another unit's slot", &ReductionLedger::on_wrong);
   }
-  ledger_.on_part(index_, part->operation, part->offset,
-                  std::span(memory_).subspan(at, part->bytes));
+  std::span<std::uint8_t> data = std::span(memory_).subspan(at, part->bytes);
+  if (OwnMemory* const own = own_memory(part->operation)) {
+    const auto result = std::span(own->results()).subspan(part->offset, part->bytes);
+    if (!part->is_direct) std::ranges::copy(data, result.begin());
+    data = result;
+    own->has_result = part->is_last;
+  }
+  ledger_.on_part(index_, part->operation, part->offset, data);
   if (part->is_last) ledger_.on_ended(index_, part->operation);
+}
+
+void ReductionProgram::open_own_memory(std::size_t operation) {
+  const ReductionOperation& one = ledger_.plan().operations[operation];
+  own_.push_back({operation, units_->end(), false, {}, {}, {}, {}});
+  OwnMemory& own = own_.back();
+  own.contribution.resize(one.bytes);
+  for (std::uint32_t i = 0; i < one.bytes; ++i) {
+    own.contribution[i] = ledger_.contribution(index_, operation, i);
+  }
+  if (one.place == mcast::ReductionUnits::Place::kApart) {
+    own.result.resize(one.bytes);
+    own.result_keys = open_memory(host_, own.result);
+  }
+  own.contribution_keys = open_memory(host_, own.contribution, 0);  // the device only reads it
+}
+
+ReductionProgram::OwnMemory* ReductionProgram::own_memory(std::size_t operation) {
+  const auto own = std::ranges::find(own_, operation, &OwnMemory::operation);
+  return own == own_.end() ? nullptr : &*own;
+}
+
+// A device that repeats a contribution from memory that is gone would fail.
+void ReductionProgram::end_own_memories() {
+  while (!own_.empty() && own_.front().has_result && units_->sends_done() >= own_.front().end) {
+    check_kept(own_.front());
+    close_own_memory();
+  }
+}
+
+// The whole result is still there, and the last W results that have arrived are in the slots, too:
+// other members may lack them after a failure.
+void ReductionProgram::check_kept(OwnMemory& own) {
+  ledger_.check_kept(index_, own.operation, 0, own.results(), "its memory");
+  const std::uint64_t window = units_->window(), size = units_->unit_bytes();
+  const std::uint64_t kept_from = arrived_ - std::min(window, arrived_);
+  const std::uint64_t units = (own.results().size() + size - 1) / size;
+  for (std::uint64_t i = 0; i < units; ++i) {
+    const std::uint64_t unit = own.end - units + i;
+    if (unit < kept_from) continue;
+    const std::uint64_t bytes = std::min(size, own.results().size() - i * size);
+    const rnic::Sge slot = result_slot(static_cast<std::uint32_t>(unit & (window - 1)));
+    ledger_.check_kept(index_, own.operation, i * size,
+                       std::span(memory_).subspan(slot.address, bytes), "its slot");
+  }
+}
+
+void ReductionProgram::close_own_memory() {
+  const OwnMemory& own = own_.front();
+  if (!own.contribution.empty()) host_.nic().deregister_memory(own.contribution_keys.lkey);
+  if (!own.result.empty()) host_.nic().deregister_memory(own.result_keys.lkey);
+  own_.pop_front();
 }
 
 // The group ends with its first failure, so the other members must learn of it.

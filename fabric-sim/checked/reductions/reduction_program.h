@@ -3,6 +3,7 @@
 // carry_out().
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -42,6 +43,9 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   void on_event(Instant now, std::uint64_t what) override;
   void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override;
   void on_completion(Instant now, const rnic::Completion& completion) override;
+  void on_arrival(const rnic::Completion& completion) override {
+    if (completion.opcode == rnic::WcOpcode::kRecv) ++arrived_;
+  }
 
  private:
   enum What : std::uint64_t { kTimer, kBegin, kLook };
@@ -53,13 +57,32 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   void begin_soon();
   void begin_next();
   void pump();
-  void send(const mcast::ReductionUnits::Part& part);
+  void post_receives();
+  void post_sends();
+  rnic::Sge contribution_of(const mcast::ReductionUnits::Part& part);
   void take(const rnic::Completion& completion);
   using Report = void (ReductionLedger::*)(std::size_t member, const std::string& what);
   void fail(const std::string& why, Report report = &ReductionLedger::on_failed);
   void look();
   rnic::Sge sent_slot(std::uint32_t slot, std::uint32_t bytes) const;
   rnic::Sge result_slot(std::uint32_t slot) const;
+
+  // An operation's own memory. Its program leaves it alone while the operation is under way, and
+  // then uses it for other things.
+  struct OwnMemory {
+    std::size_t operation;
+    std::uint64_t end;  // behind its last unit
+    bool has_result = false;
+    std::vector<std::uint8_t> contribution, result;  // in place, there is no result
+    rnic::MemoryKeys contribution_keys, result_keys;
+
+    std::vector<std::uint8_t>& results() { return result.empty() ? contribution : result; }
+  };
+  void open_own_memory(std::size_t operation);
+  OwnMemory* own_memory(std::size_t operation);
+  void end_own_memories();
+  void check_kept(OwnMemory& own);
+  void close_own_memory();
 
   Simulator& simulator_;
   Host& host_;
@@ -69,6 +92,8 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   Random random_;
   std::vector<std::uint8_t> memory_;  // slots of sent copies, then of results
   rnic::MemoryKeys keys_;
+  std::deque<OwnMemory> own_;  // of operations under way
+  std::uint64_t arrived_ = 0;  // results that the device has placed
   mrp::Membership membership_;
   std::optional<mrp::Registration> registration_;
   std::optional<mcast::ReductionUnits> units_;  // from CONNECT on

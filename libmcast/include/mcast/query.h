@@ -58,8 +58,8 @@ typedef struct mcast_group_attr {
   uint16_t epoch;   /* of mcst_id */
   uint32_t members; /* leader: members without the evicted ones; others: 0 */
   int is_leader;
-  /* Bytes. EAGER: max_eager. BULK: as device, path MTU and window allow. REDUCTION: of a result, as
-   * path MTU and window allow. The window bounds no NIC that limits its packets by itself. */
+  /* Bytes. EAGER: max_eager. BULK: as device, path MTU and window allow. REDUCTION: of a gather,
+   * as path MTU and window allow. The window bounds no NIC that limits its packets by itself. */
   size_t max_message;
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member; REDUCTION: by the switch */

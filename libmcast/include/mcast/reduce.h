@@ -12,8 +12,22 @@
  * packets are not told apart. One without bytes is a barrier. Several operations may be under way.
  * They end in the order of their start.
  *
- * Starting an operation copies the contribution. The result may be in the same memory as the
- * contribution. Its memory must stay until done() has run, once:
+ * An operation is short if its values have at most max_message bytes (<mcast/query.h>), else long.
+ * That is MCAST_REDUCTION_PACKETS times path_mtu, or less if a queue on the way takes fewer packets.
+ * All gathers are short.
+ *
+ *                 contribution                         result
+ *     short       copied before the call returns,      written before done() runs; may be the
+ *                 and free then                        same memory, or overlap it
+ *     long        read until done() has run            written at any time until done() has run;
+ *                                                      the same memory, or apart
+ *
+ * So a program leaves a long operation's memory alone until done(), also after an error: the device may
+ * be at work on it. In place, which means that both are the same memory, results replace
+ * contributions bit by bit. The device reads and writes a long operation's memory directly, except
+ * that results in place are copied, and the first and last reduction_window packets' results.
+ *
+ * done() runs once:
  *
  *     MCAST_OK            the whole result is there, and all members have started the operation
  *     others              the group has failed, and the result's bytes are undefined; the operation
@@ -26,12 +40,13 @@
  *
  * The calls return MCAST_INPROGRESS, or an error, after which done() does not run:
  *
- *     MCAST_ERR_AGAIN     its packets don't fit into reduction_window, or into a queue on the way,
- *                         beside this member's packets that are under way, or that its switch has
- *                         not acknowledged: repeat after mcast_progress()
- *     MCAST_ERR_INVALID   a wrong argument, a group that is not active yet, or a result longer than
- *                         max_message (<mcast/query.h>): MCAST_REDUCTION_PACKETS times path_mtu, or
- *                         less if a queue on the way takes fewer packets
+ *     MCAST_ERR_AGAIN     short: its packets don't fit into reduction_window, or into a queue on the
+ *                         way, beside this member's packets that are under way, or that its switch
+ *                         has not acknowledged. So it waits for a long operation before it. Long:
+ *                         reduction_window operations are under way. Repeat after mcast_progress()
+ *     MCAST_ERR_INVALID   a wrong argument, a group that is not active yet, or a gather's result
+ *                         longer than max_message
+ *     MCAST_ERR_NO_MEMORY the memory of a long operation can't be registered
  *     others              the group has failed
  */
 #ifndef MCAST_REDUCE_H
@@ -43,7 +58,7 @@
 extern "C" {
 #endif
 
-/* Packets of an operation's result at most. */
+/* Packets of a short operation's result at most. */
 #define MCAST_REDUCTION_PACKETS 8
 
 /* Brings the members' blocks together: `block` has `block_length` bytes, which are at `offset` of
@@ -79,11 +94,18 @@ typedef enum mcast_type {
   MCAST_FLOAT = 8,
   MCAST_DOUBLE = 9,
 } mcast_type_t;
-/* Reduces all members' contributions, of `count` values each, value by value. Values are in
- * little-endian order on every machine, at any alignment. Sums and products of floating-point numbers
- * depend on their order: gather them, and add them up in an order of your own. */
-MCAST_API mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, void* result,
-                                      size_t count, mcast_reduction_t operation, mcast_type_t type,
+/* Reduces all members' contributions, of `count` values each, value by value. There may be any number
+ * of values. They are in little-endian order on every machine, at any alignment. Sums and products of
+ * floating-point numbers depend on their order: gather them, and add them up in an order of your own.
+ *
+ * `contribution_memory` and `result_memory` are registered memory of the group's context that covers
+ * all values (mcast_mem_register), or null. Then a long operation registers them, which may take
+ * 100 ms a gigabyte, and deregisters them before done(). Short ones don't use registered memory. In
+ * place, `result_memory` is not used. */
+MCAST_API mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution,
+                                      mcast_mem_h contribution_memory, void* result,
+                                      mcast_mem_h result_memory, size_t count,
+                                      mcast_reduction_t operation, mcast_type_t type,
                                       mcast_op_t* op);
 /* Without bytes: done() runs once all members have called this. */
 MCAST_API mcast_status_t mcast_barrier(mcast_group_h group, mcast_op_t* op);
