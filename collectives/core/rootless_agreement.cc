@@ -357,7 +357,8 @@ void RootlessAgreement::give_up(const std::string& reason, bool is_refusal, Root
 }
 
 bool RootlessAgreement::awaits(int member) const {
-  if (stage_ == Stage::kNoGroup || stage_ == Stage::kWhole) return false;
+  if (stage_ == Stage::kWhole) return false;
+  if (stage_ == Stage::kNoGroup) return !is_finished();  // of each that may lack results
   if (stage_ == Stage::kCopying) return member == holder_;
   return decides() ? !statuses_[static_cast<std::size_t>(member)] : member == 0;
 }

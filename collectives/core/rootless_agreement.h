@@ -57,8 +57,9 @@
 //                   own. It ends such a gather in an error once path() is kError.
 //   ENDED           A member that is outside MPI, and has the call's result, has returned already:
 //                   then one call ends in success at some members and in an error at others.
-//   ENDED, STATUS   If member 0 dies before it has sent DECISION to all, a member that has no call
-//                   under way waits for it at the communicator's end, until the launcher ends the job.
+//   ENDED, STATUS   If member 0 dies before it has sent DECISION to all, or a member before it has
+//   and LACK        asked its holder, another one that has no call under way waits for it at the
+//                   communicator's end, until the launcher ends the job.
 //
 // Source: the flush of virtual synchrony (Birman and Joseph, 1987). Before a group's members change,
 // each gets the messages that any of them has got.
@@ -202,7 +203,7 @@ class RootlessAgreement {
   // On stage kCopying: the member that sends results, from units() to copied_units().
   int holder() const { return holder_; }
   std::uint64_t copied_units() const { return decided_units_; }
-  // This member can't go on without `member`.
+  // This member can't go on, or can't leave, without `member`, or may be so.
   bool awaits(int member) const;
   // A member has given up, for reason(): calls that are not complete end in errors.
   bool is_ended() const { return is_ended_; }

@@ -203,12 +203,14 @@ TEST(RootlessAgreement, AHolderKeepsItsResultsUntilTheLastLackIsServed) {
   holder.receive(0, decision, out);
   EXPECT_FALSE(out.releases);
   EXPECT_FALSE(holder.is_finished());
+  EXPECT_TRUE(holder.awaits(1)) << "which may have died before it asked";
   holder.receive(0, lack, out);
   EXPECT_FALSE(out.releases) << "its sends read the kept results";
   EXPECT_FALSE(holder.is_finished());
   holder.served(out);
   EXPECT_TRUE(out.releases);
   EXPECT_TRUE(holder.is_finished());
+  EXPECT_FALSE(holder.awaits(1));
 }
 
 TEST(RootlessAgreement, KeepsTheLastWindow) {
