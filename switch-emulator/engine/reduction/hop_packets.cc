@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/reduction/hop_packets.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group/bridging.h"
@@ -17,7 +18,8 @@ std::size_t whole_words(std::size_t bytes) { return (bytes + kWord - 1) / kWord 
 
 // The data, then zeros.
 void fill_words(std::span<std::uint8_t> words, std::span<const std::uint8_t> data) {
-  std::fill(std::ranges::copy(data, words.begin()).out, words.end(), std::uint8_t{0});
+  if (!data.empty()) std::memcpy(words.data(), data.data(), data.size());
+  std::ranges::fill(words.subspan(data.size()), std::uint8_t{0});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 #include "arithmetic/combine.h"
@@ -47,7 +48,7 @@ std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& 
   if (packet.frame.icrc_state == wire::Icrc::kDeferred || payload.size() > copy.size()) {
     return wire::check_icrc(packet.frame) ? std::optional(payload) : std::nullopt;
   }
-  std::ranges::copy(payload, copy.begin());
+  if (!payload.empty()) std::memcpy(copy.data(), payload.data(), payload.size());
   Frame frame = packet.frame;
   frame.set_external_payload({copy.data(), payload.size()}, wire::kNoBuffer);
   if (!wire::check_icrc(frame)) return std::nullopt;

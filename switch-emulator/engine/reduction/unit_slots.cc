@@ -1,7 +1,7 @@
 #include "switch-emulator/engine/reduction/unit_slots.h"
 
-#include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 #include "arithmetic/combine.h"
@@ -12,6 +12,11 @@ namespace {
 
 // Whole words, so that two slots share none.
 constexpr std::size_t stride(std::uint16_t unit) { return (unit + std::size_t{7}) / 8 * 8; }
+
+// GCC 12 makes a loop over bytes of std::ranges::copy.
+void copy(std::span<const std::uint8_t> data, std::uint8_t* to) {
+  if (!data.empty()) std::memcpy(to, data.data(), data.size());
+}
 
 }  // namespace
 
@@ -41,7 +46,7 @@ bool UnitSlots::add(Unit unit, PathNo path, const UnitShape& shape,
   std::uint8_t* const sum = sums_[slot(unit)];
   if (one.unit != unit) {
     one = {unit, now, 0, path, shape};
-    std::ranges::copy(data, sum);
+    copy(data, sum);
   } else if (one.shape != shape) {
     return false;
   } else if (!data.empty()) {
@@ -64,7 +69,7 @@ void UnitSlots::complete(Unit unit) {
 void UnitSlots::store(Unit unit, const UnitShape& shape, std::span<const std::uint8_t> data) {
   assert(data.size() == shape.bytes && shape.bytes <= group_.unit);
   results_[slot(unit)] = shape;
-  std::ranges::copy(data, done_[slot(unit)]);
+  copy(data, done_[slot(unit)]);
 }
 
 void UnitSlots::on_path_removed(PathNo gone, PathNo last) {
