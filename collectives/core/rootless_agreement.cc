@@ -2,7 +2,7 @@
 // and takes member 0's decision. The states, messages and bounds stand in the header.
 //
 // Only three places decide anything: report() fixes this member's results, decide() picks the
-// member with the most complete calls, and path() says what follows for a call. A member that can't
+// member with the most results, and path() says what follows for a call. A member that can't
 // reach another one gives up, and all others with it: none guesses.
 #include "collectives/core/rootless_agreement.h"
 
@@ -184,33 +184,30 @@ void RootlessAgreement::take_status(int from, const Status& status, RootlessOutp
 
 void RootlessAgreement::decide(RootlessOutput& out) {
   Status furthest{};
-  std::uint64_t most_units = 0;
-  for (const auto& each : statuses_) {
-    if (!each) continue;
-    if (each->calls >= furthest.calls) furthest = *each;
-    most_units = std::max(most_units, each->units);
-  }
+  for (const auto& each : statuses_)
+    if (each && each->units >= furthest.units) furthest = *each;
   if (!rules.furthest_decides) furthest = *statuses_[0];
-  if (most_units > furthest.complete)
+  if (furthest.units > furthest.complete)
     CEPHEUS_SITUATION("a group fails after a part of a reduction that is complete nowhere");
+  const std::uint64_t final_units = rules.units_are_final ? furthest.units : furthest.complete;
   std::vector<int> holders;
   for (int i = 0; i < size_; ++i) {
     const auto& status = statuses_[static_cast<std::size_t>(i)];
-    if (status && status->calls == furthest.calls) holders.push_back(i);
+    if (status && status->units >= final_units) holders.push_back(i);
   }
   std::vector<int> holder_of(static_cast<std::size_t>(size_), -1);
   std::vector<std::uint32_t> requests(static_cast<std::size_t>(size_));
   std::size_t lacking = 0;
   for (std::size_t i = 0; i < holder_of.size(); ++i) {
-    if (!statuses_[i] || statuses_[i]->units >= furthest.complete) continue;
-    if (statuses_[i]->units + window_ == most_units)
+    if (!statuses_[i] || statuses_[i]->units >= final_units) continue;
+    if (statuses_[i]->units + window_ == final_units)
       CEPHEUS_SITUATION("a member lacks a whole window of results");
     holder_of[i] = holders[lacking++ % holders.size()];
     ++requests[static_cast<std::size_t>(holder_of[i])];
   }
   if (lacking > 1 && holders.size() > 1)
     CEPHEUS_RARE_SITUATION("several members serve results that others lack");
-  RootlessMessage decision = message(RootlessKind::kDecision, 0, furthest.complete);
+  RootlessMessage decision = message(RootlessKind::kDecision, final_units);
   decision.calls = furthest.calls;
   decision.retry_at = furthest.calls + retry_after_;
   for (int to = size_ - 1; to >= 0; --to) {
@@ -224,7 +221,7 @@ void RootlessAgreement::decide(RootlessOutput& out) {
 void RootlessAgreement::take_decision(const RootlessMessage& decision, RootlessOutput& out) {
   requests_ = rules.served_before_release ? decision.requests : 0;
   if (is_ended_) return release_if_served(out);
-  decided_units_ = decision.complete;
+  decided_units_ = decision.units;
   holder_ = decision.member;
   retry_at_ = rules.one_retry_call ? decision.retry_at : decision.calls + retry_after_;
   if (started_ == calls_) CEPHEUS_SITUATION("a member decides on a failure between its reductions");
@@ -386,6 +383,11 @@ RootlessAgreement::Path RootlessAgreement::path(std::uint64_t call) const {
   }
   if (stage_ == Stage::kNoGroup) return call < retry_at_ ? Path::kSaved : Path::kSetUp;
   return stage_ == Stage::kWhole ? Path::kNetwork : Path::kWait;
+}
+
+std::uint64_t RootlessAgreement::first_unit(std::uint64_t call) const {
+  const bool is_next = call == calls_ && stage_ == Stage::kNoGroup && rules.units_are_final;
+  return is_next ? units_ - complete_ : 0;
 }
 
 bool RootlessAgreement::is_finished() const {

@@ -7,12 +7,13 @@
 // have generations. A member gets results in the order of units.
 //
 // A result proves that all members have contributed, so all have begun its call. Therefore the
-// member with the most complete calls decides for all:
+// member with the most results decides for all:
 //
-//   a call that is complete at some member   its results are final. A member that lacks some gets
-//                                            them from a member that has all, bit by bit
-//   a call that is complete nowhere          all members compute it again as a whole (kSaved), and
-//                                            the calls behind it
+//   a unit that is complete at some member   its result is final. A member that lacks it gets it from a
+//                                            member that has all of them, bit by bit
+//   a unit that is complete nowhere          all members compute it again without the group (kSaved), and
+//                                            the units and calls behind it. So a call may have its first
+//                                            units of the group, and the others of messages
 //
 //              fail() or FAILED            drained()
 //     kWhole ------------------> kStopping ---------> kStopped
@@ -23,8 +24,8 @@
 //     (initial)              it has the last one
 //
 //   FAILED(reason)                first member that finds it -> member 0 -> all: stop
-//   STATUS(units, complete)       each -> member 0, once its group is drained: no result counts later
-//   DECISION(complete, retry,     member 0 -> each, once it has every STATUS
+//   STATUS(units, calls)          each -> member 0, once its group is drained: no result counts later
+//   DECISION(units, calls, retry, member 0 -> each, once it has every STATUS
 //            holder, requests)
 //   LACK(first, end)              a member without these units -> its holder, which sends their bits,
 //                                 then served()
@@ -43,9 +44,9 @@
 //                   group of window W), so no member lacks an older one. If results come as whole
 //                   operations of up to P units, P - 1 of those that a member has are unseen, and
 //                   it may lack W + P - 1. They go once the last LACK is served.
-//   Inputs          the program's memory is not written before the call is complete: it is the
-//                   input if the call is computed again. So a call in place needs other memory for
-//                   its whole result.
+//   Inputs          a unit's input is not overwritten before its result is complete here: it is the
+//                   input if the unit is computed again. A device may write a result, and its completion
+//                   may be flushed. So a unit in place needs other memory for its result.
 //   Messages        about 5 for each member and failure, of which member 0 sends or gets 4. A member
 //                   that can't reach another one sends ENDED to all: up to N squared messages.
 //   Memory          a Status for each member at member 0, and three early messages for each.
@@ -53,8 +54,8 @@
 //
 // What the port does, and does not
 //   kSaved          MPI matches collectives by the order in which each rank starts them, and members
-//                   reach kSaved at different times. So the port gathers the blocks by messages of its
-//                   own. It ends such a gather in an error once path() is kError.
+//                   reach kSaved at different times. So the port uses messages of its own, for the units
+//                   from first_unit() on. It ends such a call in an error once path() is kError.
 //   ENDED           A member that is outside MPI, and has the call's result, has returned already:
 //                   then one call ends in success at some members and in an error at others.
 //   ENDED, STATUS   If member 0 dies before it has sent DECISION to all, or a member before it has
@@ -92,11 +93,11 @@ struct RootlessMessage {
   };
   Kind kind;
   std::uint32_t generation;
-  std::uint64_t units;  // kStatus: results here; kLack: first; kWaiting, kHas: unit
-  std::uint64_t
-      complete;         // kStatus, kDecision, kLack: units of complete calls; kWaiting: units that
-                        // the sender has contributed to
-  std::uint64_t calls;  // kStatus, kDecision: complete ones
+  // kStatus: results here; kDecision: final ones; kLack: first; kWaiting, kHas: unit.
+  std::uint64_t units;
+  // kStatus: of complete calls; kLack: final ones; kWaiting: units that the sender has contributed to.
+  std::uint64_t complete;
+  std::uint64_t calls;       // kStatus, kDecision: complete ones
   std::uint64_t retry_at;    // kDecision: the call at which all try to set up the next group
   std::int32_t member;       // kDecision: the holder; kEnded: the lost one
   std::uint32_t requests;    // kDecision: LACKs that the receiver will serve
@@ -131,8 +132,9 @@ class RootlessAgreement {
     kNetwork,  // contribute, and wait for its results
     kWait,     // the group has failed, and its fate is not known
     kDone,     // all its results are here
-    // Once the calls before it are over: gather the inputs by own messages, and reduce them in the
-    // order of the group's reductions. The host's MPI_Allreduce may have another order.
+    // Once the calls before it are over: bring the inputs from unit first_unit() on together by own
+    // messages, and reduce them in the order of the group's reductions. The host's MPI_Allreduce may have
+    // another order.
     kSaved,
     kError  // of reason()
   };
@@ -195,6 +197,8 @@ class RootlessAgreement {
 
   // --- Questions.
   Path path(std::uint64_t call) const;
+  // On path kSaved: the units of the call before this one have final results, which this member has.
+  std::uint64_t first_unit(std::uint64_t call) const;
   Stage stage() const { return stage_; }
   std::uint32_t generation() const { return generation_; }
   std::uint64_t units() const { return units_; }  // results of this group

@@ -151,14 +151,43 @@ TEST(RootlessAgreement, ACallThatIsCompleteNowhereIsComputedAgainByAll) {
     all[i].start();
     all[i].renew(0, all.out(i));
   }
-  all[1].take_result(false, all.out(1));  // the first of its units
   all.fail();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(all[i].path(0), Path::kSaved);
+    EXPECT_EQ(all[i].first_unit(0), 0u);
     EXPECT_EQ(all[i].path(4), Path::kSaved);
     EXPECT_EQ(all[i].path(5), Path::kSetUp);
     EXPECT_TRUE(all.out(i).serves.empty());
     EXPECT_TRUE(all.out(i).releases);
+  }
+}
+
+// Its units that are complete at some member are not: the program's memory has their results in the
+// place of their inputs.
+TEST(RootlessAgreement, OnlyUnitsThatAreCompleteNowhereAreComputedAgain) {
+  Members all(3);
+  for (int i = 0; i < 3; ++i) {
+    all[i].start();
+    all[i].start();
+    all[i].renew(0, all.out(i));
+    all[i].take_result(true, all.out(i));  // call 0
+    all[i].start();
+  }
+  for (int unit = 0; unit < 3; ++unit) all[1].take_result(false, all.out(1));
+  all[2].take_result(false, all.out(2));
+  all.fail();
+  ASSERT_EQ(all.out(1).serves.size(), 2u);
+  EXPECT_EQ(all[1].first_unit(1), 3u);
+  for (const int lacking : {0, 2}) {
+    EXPECT_EQ(all[lacking].stage(), Stage::kCopying);
+    EXPECT_EQ(all[lacking].path(1), Path::kWait);
+    EXPECT_EQ(all[lacking].copied_units(), 4u);
+    while (all[lacking].stage() == Stage::kCopying)
+      all[lacking].take_result(false, all.out(lacking));
+    EXPECT_EQ(all[lacking].path(1), Path::kSaved);
+    EXPECT_EQ(all[lacking].first_unit(1), 3u);
+    EXPECT_EQ(all[lacking].first_unit(2), 0u);
+    EXPECT_EQ(all[lacking].path(2), Path::kSetUp);
   }
 }
 
@@ -196,7 +225,7 @@ TEST(RootlessAgreement, AHolderKeepsItsResultsUntilTheLastLackIsServed) {
   RootlessMessage decision{};
   decision.kind = Kind::kDecision;
   decision.generation = 1;
-  decision.complete = decision.calls = 1;
+  decision.units = decision.calls = 1;
   decision.retry_at = 9;
   decision.member = -1;
   decision.requests = 2;

@@ -1,8 +1,9 @@
 // A member's look at the world: messages first, then its end of the group, then what the agreement
 // makes of both. act() carries out each output before the next event.
 //
-// Results arrive in a ring of slots, which also keeps the last window for members that lack some.
-// The program's memory is written when a call ends, not before.
+// Results arrive in a ring of slots, which also keeps the last window for members that lack some. A sum
+// in place writes each result into the program's memory once it is complete. If results come as whole
+// operations, and for all other calls, that memory is written when a call ends.
 #include "collectives/sim/reducing_member.h"
 
 #include <algorithm>
@@ -258,6 +259,11 @@ void ReducingMember::take(const std::byte* data, std::size_t bytes) {
   lengths_[slot(unit)] = bytes;
   std::copy_n(data, std::min(bytes, length),
               call->gathered.begin() + static_cast<std::ptrdiff_t>(at));
+  const bool is_written = what(*call).is_in_place && !world_.plan.has_whole_results &&
+                          what(*call).kind == Collective::Kind::kSum;
+  if (is_written)
+    std::copy_n(data, std::min(bytes, length),
+                call->memory.begin() + static_cast<std::ptrdiff_t>(at));
   if (call->arrived++ == 0) call->first = unit;
   const bool is_last = call->arrived == call->units;
   if (!world_.plan.has_whole_results) return agreement_.take_result(is_last, out_);
@@ -346,15 +352,21 @@ Bytes ReducingMember::result(const Call& call, const std::vector<Bytes>& blocks,
   return out;
 }
 
-void ReducingMember::end_by_group(Call& call, std::vector<Ended>& ended) {
+// Of a sum: one, which is the sum.
+std::vector<Bytes> ReducingMember::blocks_of(const Call& call, const Bytes& gathered) const {
   std::vector<Bytes> blocks;
   const std::size_t bytes = what(call).bytes;
   const bool is_sum = what(call).kind == Collective::Kind::kSum;
-  for (std::size_t at = 0; bytes > 0 && at + bytes <= call.gathered.size(); at += bytes) {
-    const auto first = call.gathered.begin() + static_cast<std::ptrdiff_t>(at);
+  for (std::size_t at = 0; bytes > 0 && at + bytes <= gathered.size(); at += bytes) {
+    const auto first = gathered.begin() + static_cast<std::ptrdiff_t>(at);
     blocks.emplace_back(first, first + static_cast<std::ptrdiff_t>(bytes));
   }
   if (blocks.empty()) blocks.resize(is_sum ? 1 : static_cast<std::size_t>(world_.plan.ranks));
+  return blocks;
+}
+
+void ReducingMember::end_by_group(Call& call, std::vector<Ended>& ended) {
+  const std::vector<Bytes> blocks = blocks_of(call, call.gathered);
   Bytes output = result(call, blocks, false);
   if (!rules.gathers_are_kept && keeps_results_) {
     for (std::uint64_t unit = std::max(call.first, agreement_.first_kept());
@@ -365,10 +377,19 @@ void ReducingMember::end_by_group(Call& call, std::vector<Ended>& ended) {
   ended.push_back({call.index, How::kGroup, std::move(output)});
 }
 
+// The first units are the group's. Some ranks have no input of them any more.
 void ReducingMember::end_by_host(const Call& call, std::vector<Ended>& ended) {
-  std::vector<Bytes> blocks;
-  for (const auto& [rank, input] : *world_.host.outcome(call.number)) blocks.push_back(input);
-  ended.push_back({call.index, How::kHost, result(call, blocks, true)});
+  std::vector<Bytes> inputs;
+  for (const auto& [rank, input] : *world_.host.outcome(call.number)) inputs.push_back(input);
+  Bytes gathered;
+  if (what(call).kind == Collective::Kind::kSum) {
+    gathered = result(call, inputs, true);
+  } else {
+    for (const Bytes& each : inputs) gathered.insert(gathered.end(), each.begin(), each.end());
+  }
+  const std::size_t by_group = agreement_.first_unit(call.number) * world_.plan.unit_bytes;
+  std::copy_n(call.gathered.begin(), std::min(by_group, gathered.size()), gathered.begin());
+  ended.push_back({call.index, How::kHost, result(call, blocks_of(call, gathered), true)});
 }
 
 }  // namespace cepheus::coll::sim

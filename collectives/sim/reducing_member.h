@@ -85,6 +85,7 @@ class ReducingMember {
   Bytes result(const Call& call, const std::vector<Bytes>& blocks, bool by_host) const;
   void end_by_group(Call& call, std::vector<Ended>& ended);
   void end_by_host(const Call& call, std::vector<Ended>& ended);
+  std::vector<Bytes> blocks_of(const Call& call, const Bytes& gathered) const;
 
   const int rank_;
   RootlessWorld& world_;
