@@ -48,6 +48,8 @@ constexpr std::array<Row, kOperations> kLoops{
 
 Combiner::Combiner(Loop loop, Operation operation, Type type)
     : loop_(loop),
+      operation_(operation),
+      type_(type),
       size_(static_cast<std::uint8_t>(size_of(type))),
       is_floating_(arithmetic::is_floating(type)),
       depends_on_pairs_(is_floating_ &&

@@ -33,6 +33,8 @@ class Combiner {
     return find(static_cast<std::uint8_t>(operation), static_cast<std::uint8_t>(type));
   }
 
+  Operation operation() const { return operation_; }
+  Type type() const { return type_; }
   // Bytes of one value.
   std::size_t size() const { return size_; }
   bool is_floating() const { return is_floating_; }
@@ -45,6 +47,8 @@ class Combiner {
   Combiner(Loop loop, Operation operation, Type type);
 
   Loop loop_;
+  Operation operation_;
+  Type type_;
   std::uint8_t size_;
   bool is_floating_, depends_on_pairs_;
 };

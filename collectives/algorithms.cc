@@ -4,13 +4,15 @@
 //
 // If multicast does not serve, a blocking broadcast takes the saved function, and a non-blocking
 // one goes down a tree. Reductions go by messages, except those that may be saved (collective.h), and
-// blocking ones where the ranks' places rule the network out.
+// blocking ones where the ranks' places rule the network out. Long ones
+// have a reducer of their own.
 #include "collectives/algorithms.h"
 
 #include <utility>
 
 #include "collectives/core/parameters.h"
 #include "collectives/hosts_broadcast.h"
+#include "collectives/long_reducer.h"
 #include "collectives/multicast.h"
 #include "collectives/reducer.h"
 
@@ -87,6 +89,28 @@ Algorithm& Algorithms::begin_other(const ReductionShape& shape, ReductionData& d
   return *other_reducer_;
 }
 
+// The ranks' places are known, but for calls before the look.
+LongReducer& Algorithms::long_reducer() {
+  ReductionSession* const session = hosts_ == nullptr ? session_.get() : nullptr;
+  std::unique_ptr<LongReducer>& it = session != nullptr ? long_reducer_ : other_long_reducer_;
+  if (it == nullptr) it = std::make_unique<LongReducer>(all_, session);
+  return *it;
+}
+
+bool Algorithms::may_network(const ReductionData& data) {
+  return reducer_ != nullptr && long_reducer().may_be_networked(data);
+}
+
+Algorithm& Algorithms::begin_long(const ReductionShape& shape, ReductionData& data, bool is_saved,
+                                  const Choice& choice, std::string_view why) {
+  if (is_saved) {
+    saved_.begin(why);
+    return saved_;
+  }
+  long_reducer().begin(shape, data, choice, why);
+  return long_reducer();
+}
+
 Algorithm& Algorithms::begin(Payload& payload, int root, bool blocking, std::string_view why) {
   if (!hosts_algorithm_) return begin_team(multicast_.get(), why, payload, root, blocking);
   hosts_algorithm_->begin(payload, root, blocking);
@@ -130,6 +154,8 @@ void Algorithms::detach() {
   if (session_ != nullptr) session_->detach();
   if (reducer_ != nullptr) reducer_->detach();
   if (other_reducer_ != nullptr) other_reducer_->detach();
+  if (long_reducer_ != nullptr) long_reducer_->detach();
+  if (other_long_reducer_ != nullptr) other_long_reducer_->detach();
 }
 
 }  // namespace cepheus::coll

@@ -18,6 +18,7 @@
 namespace cepheus::coll {
 
 class HostsBroadcast;
+class LongReducer;
 class Multicast;
 class Reducer;
 class ReductionSession;
@@ -49,6 +50,11 @@ class Algorithms {
                    const Choice& choice, std::string_view why);
   // ... without the network.
   Algorithm& begin_other(const ReductionShape& shape, ReductionData& data, std::string_view why);
+  // ... of a long one, as the ranks have chosen. `is_saved`: the saved function serves it.
+  Algorithm& begin_long(const ReductionShape& shape, ReductionData& data, bool is_saved,
+                        const Choice& choice, std::string_view why);
+  // The network may serve a long one.
+  bool may_network(const ReductionData& data);
 
   // See Multicast. True: call it soon again.
   bool look_after();
@@ -62,6 +68,7 @@ class Algorithms {
  private:
   Algorithm& begin_team(Multicast* multicast, std::string_view why, Payload& payload, int root,
                         bool blocking);
+  LongReducer& long_reducer();
   const Team& all_;
   std::unique_ptr<Hosts> hosts_;          // where some ranks share a host
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
@@ -69,6 +76,7 @@ class Algorithms {
   std::unique_ptr<HostsBroadcast> hosts_algorithm_;
   // The session's group reads and writes their memory, so it is destroyed first.
   std::unique_ptr<Reducer> reducer_, other_reducer_;
+  std::unique_ptr<LongReducer> long_reducer_, other_long_reducer_;  // the other: without a session
   SavedAlgorithm saved_;
   std::unique_ptr<ReductionSession> session_;  // of the same team
 };

@@ -19,24 +19,11 @@
 #include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
 #include "collectives/group/messages.h"
+#include "collectives/reasons.h"
 
 namespace cepheus::coll {
 
 using Shape = Placement::Shape;
-
-namespace {
-
-// The reason why a communicator has no group yet.
-std::string not_earned(Collective collective) {
-  const Parameters& p = parameters();
-  const char* const calls =
-      collective == Collective::kBcast ? " broadcasts or " : " reductions or ";
-  return "a group is set up after " + std::to_string(p.calls_before_group(collective)) + calls +
-         std::to_string(p.set_up_bytes) + " bytes of them (" + host::parameter("set_up_after") +
-         ", " + host::parameter("set_up_bytes") + ")";
-}
-
-}  // namespace
 
 CommunicatorState::CommunicatorState(host::Communicator& comm)
     : all_(Team::all(comm, reserve_tags(comm))),
@@ -197,6 +184,7 @@ Code CommunicatorState::begin(Broadcast& broadcast) {
 Code CommunicatorState::begin(Reduction& reduction) {
   const ReductionShape& shape = reduction.shape;
   const bool blocking = reduction.is_blocking();
+  if (is_long(shape, all_.size())) return begin_long(reduction);
   if (reduction.is_unserved) {
     reduction.algorithm = &algorithms_.begin_other(shape, reduction.data, unserved_reason_);
     return Code::kDone;
@@ -206,6 +194,25 @@ Code CommunicatorState::begin(Reduction& reduction) {
   if (rc != Code::kDone) return rc;
   const std::string& why = choice.way == Way::kOther ? safeguard_.reason() : placement().reason;
   reduction.algorithm = &algorithms_.begin(shape, reduction.data, blocking, choice, why);
+  return Code::kDone;
+}
+
+// Where the network serves none, the ways are not compared.
+Code CommunicatorState::begin_long(Reduction& reduction) {
+  const ReductionShape& shape = reduction.shape;
+  const bool blocking = reduction.is_blocking();
+  Choice choice{Way::kOther};
+  std::string why = reduction.is_unserved ? unserved_reason_
+                    : is_unserved()       ? placement().reason
+                                          : too_long_to_gather();
+  if (!reduction.is_unserved && algorithms_.may_network(reduction.data)) {
+    choice = {};
+    const Code rc = choose_way({shape.collective, shape.block, blocking}, choice);
+    if (rc != Code::kDone) return rc;
+    if (choice.way == Way::kOther) why = safeguard_.reason();
+  }
+  reduction.algorithm =
+      &algorithms_.begin_long(shape, reduction.data, blocking && is_unserved(), choice, why);
   return Code::kDone;
 }
 
@@ -315,11 +322,7 @@ void CommunicatorState::count_saved(const ReductionShape& shape, bool blocking, 
   const CallReport::Times times{began, shape.block, shape.root};
   if (!why.empty() || may_be_ours(shape, all_.size()) || !parameters().serves(shape.collective))
     return count_saved(kind, times, why);
-  count_saved(kind, times,
-              is_short(shape, all_.size())
-                  ? "an operation of the program on more than " +
-                        std::to_string(kMostRanksByProgram) + " ranks"
-                  : "more data of all ranks than " + host::parameter("reduction_limit"));
+  count_saved(kind, times, not_ours(shape, all_.size()));
 }
 
 // Copies no text: on one machine a reduction takes less than a microsecond.

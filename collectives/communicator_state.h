@@ -108,6 +108,7 @@ class CommunicatorState {
   Code choose_algorithm(Turn& turn);
   Code begin(Broadcast& broadcast);
   Code begin(Reduction& reduction);
+  Code begin_long(Reduction& reduction);
   Code choose_way(const SizeClass& sizes, Choice& choice);
   void end_turn(const Turn& turn, Code rc);
   // A call has failed on some rank: no receive may follow for messages that are under way.

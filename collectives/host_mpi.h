@@ -30,10 +30,11 @@ class Packing {
 // library arithmetic/ does not have it (operators.h).
 class Operator {
  public:
-  // right = left op right, as of MPI_Reduce_local(left, right). Each is one rank's block, or a result
-  // of blocks, in MPI's packed form, aligned for every basic type; `left` has the lower ranks. Where
-  // the type has gaps, the host unpacks both, reduces them, and packs the result.
-  virtual Code apply(const void* left, void* right) = 0;
+  // right = left op right, as of MPI_Reduce_local(left, right), on this number of elements. Each is a
+  // part of a rank's block, or a result of such parts, in MPI's packed form, aligned as the call's own
+  // memory or for every basic type; `left` has the lower ranks. Where the type has gaps, the host unpacks
+  // both, reduces them, and packs the result.
+  virtual Code apply(const void* left, void* right, std::size_t elements) = 0;
 
  protected:
   ~Operator() = default;

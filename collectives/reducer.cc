@@ -170,9 +170,9 @@ Code Reducer::across() {
   const std::size_t total = seats_.ranks() * shape_.block;
   const auto first = static_cast<std::size_t>(seats_.first[seats_.own_host]);
   if (!std::exchange(has_begun_, true))
-    session_->begin({block(first), static_cast<std::size_t>(seats_.inside.size()) * shape_.block,
-                     first * shape_.block},
-                    total);
+    session_->begin({total,
+                     {block(first), static_cast<std::size_t>(seats_.inside.size()) * shape_.block,
+                      first * shape_.block}});
   const Code rc = session_->progress();
   if (rc == Code::kPending) return rc;
   reason_ = session_->reason();
@@ -285,8 +285,9 @@ void Reducer::combine(const arithmetic::Combiner& combiner) {
 // The result of two operands lies in the right one's memory.
 Code Reducer::apply(Operator& op) {
   Code rc = Code::kDone;
+  const std::size_t elements = bytes_ / shape_.element;
   arithmetic::combine_in_pairs(operands_.size(), [&](std::size_t left, std::size_t right) {
-    if (rc == Code::kDone) rc = op.apply(operands_[left], operands_[right]);
+    if (rc == Code::kDone) rc = op.apply(operands_[left], operands_[right], elements);
     operands_[left] = operands_[right];
   });
   return rc;

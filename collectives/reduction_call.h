@@ -64,7 +64,7 @@ struct Bounds {
   }
 };
 
-// The memory for `count` elements of a type with gaps. origin() is aligned as the program's own
+// The memory for elements of a type with gaps. origin() is aligned as the program's own
 // elements may be.
 class OperandMemory {
  public:
@@ -75,19 +75,23 @@ class OperandMemory {
     constexpr std::ptrdiff_t kMost = std::ptrdiff_t{1} << 40;
     if (bounds.end(count) - bounds.begin(count) > kMost && bounds.lower != bounds.true_lower)
       return reserve(count, bounds.without_ends(count));
+    count_ = 0;
     const std::ptrdiff_t low = bounds.begin(count);
     const std::ptrdiff_t before = ((low % kAlignment) + kAlignment) % kAlignment;
     const auto bytes = static_cast<std::size_t>(bounds.end(count) - low + before);
     memory_.reset(new (std::nothrow) std::byte[bytes]);
     // As a number: it may lie outside the memory.
     origin_ = reinterpret_cast<std::intptr_t>(memory_.get()) + before - low;
+    if (memory_ != nullptr) count_ = count;
     return memory_ != nullptr;
   }
-  bool is_reserved() const { return memory_ != nullptr; }
+  // ... of this number of elements.
+  bool has(std::size_t count) const { return count <= count_; }
   void* origin() const { return reinterpret_cast<void*>(origin_); }
 
  private:
   std::unique_ptr<std::byte[]> memory_;
+  std::size_t count_ = 0;
   std::intptr_t origin_ = 0;
 };
 

@@ -38,8 +38,8 @@ class Entrance : public StateStory {
           Reduction(
               what,
               {Payload(memory.data(), what.block), Payload(memory.data(), what.block), &mixing},
-              [](Reduction* self, Code) { static_cast<StartedReduction*>(self)->is_over = true; }),
-          mixing(what.block) {}
+              [](Reduction* self, Code) { static_cast<StartedReduction*>(self)->is_over = true; }) {
+    }
     fake::Mixing mixing;
   };
   struct StartedBroadcast : Memory, Broadcast {
@@ -128,10 +128,10 @@ TEST_F(Entrance, CallsOfAllKindsEndInOneOrder) {
 // The program's function, which may do anything but call MPI.
 class Calling final : public Operator {
  public:
-  Calling(std::size_t bytes, std::function<void()> hook) : mixing_(bytes), hook_(std::move(hook)) {}
-  Code apply(const void* left, void* right) override {
+  explicit Calling(std::function<void()> hook) : hook_(std::move(hook)) {}
+  Code apply(const void* left, void* right, std::size_t elements) override {
     hook_();
-    return mixing_.apply(left, right);
+    return mixing_.apply(left, right, elements);
   }
 
  private:
@@ -144,7 +144,7 @@ TEST_F(Entrance, AnOperationRunsWithoutTheLockOfAllCommunicators) {
   CommunicatorState other(mpi.communicator(0));
   bool has_waited_in_vain = false;
   std::future<void> freed;  // its end is awaited behind the operation
-  Calling operation(kSum.block, [&] {
+  Calling operation([&] {
     if (freed.valid()) return;
     freed = std::async(std::launch::async, [&] {
       watch_communicator(other);
@@ -232,7 +232,7 @@ TEST_F(Entrance, TheSafeguardSendsBlockingBarriersAndGathersToTheHostsOwnFunctio
       for (std::size_t call = 0; call < kCalls; ++call) {
         std::vector<std::byte> memory = fake::memory_before(shape, kRanks, rank, call);
         const std::vector<std::byte> right = fake::memory_after(shape, kRanks, rank, call);
-        fake::Mixing mixing(shape.block);
+        fake::Mixing mixing;
         bool is_saved = false;
         const auto data = [&] {
           const bool is_gather = shape.collective == Collective::kAllgather;
@@ -270,6 +270,31 @@ TEST_F(Entrance, TheCollectiveAndTheBytesOfAllRanksDecideAlone) {
   parameters().served = 1u << static_cast<unsigned>(Collective::kReduce);
   EXPECT_TRUE(is_ours(Collective::kReduce, 1));
   EXPECT_FALSE(ibcast_is_served(state(0), 10, 0));
+}
+
+TEST_F(Entrance, LongOnesAreReducedByMessages) {
+  parameters().most_gathered = 60;
+  parameters().reduction_limit = 3000;
+  const auto is_ours = [&](Collective collective, std::size_t block) {
+    return ireduction_is_served(state(0), {collective, block});
+  };
+  EXPECT_TRUE(is_ours(Collective::kAllreduce, 1000));
+  EXPECT_TRUE(is_ours(Collective::kReduce, 1000));
+  EXPECT_FALSE(is_ours(Collective::kAllreduce, 1001));
+  EXPECT_TRUE(is_ours(Collective::kAllgather, 20));
+  EXPECT_FALSE(is_ours(Collective::kAllgather, 21));
+  const ReductionShape shape{Collective::kAllreduce, 999};
+  std::deque<StartedReduction> all;
+  for (int rank = 0; rank < kRanks; ++rank) start(rank, all.emplace_back(shape, rank, 1));
+  pass();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const StartedReduction& it = all[static_cast<std::size_t>(rank)];
+    EXPECT_TRUE(it.is_over);
+    EXPECT_EQ(it.outcome, Code::kDone);
+    EXPECT_EQ(it.memory, fake::memory_after(shape, kRanks, rank, 1));
+    EXPECT_EQ(it.algorithm->route(), Route::kMessages);
+    EXPECT_EQ(it.algorithm->reason(), "more data of all ranks than the 60 bytes of a gather");
+  }
 }
 
 TEST(Shapes, WithAnOperationOfTheProgramAreOursOnFewRanks) {
@@ -312,7 +337,7 @@ TEST_F(Entrance, BlockingCallsAreTheHostsIfNoRankIsServed) {
     for (int call = 0; call < kCalls; ++call) {
       parameters().reduction_limit = 300 + rank;  // ranks with other settings have no groups
       std::vector<std::byte> memory(kSum.block);
-      fake::Mixing mixing(kSum.block);
+      fake::Mixing mixing;
       const auto data = [&] {
         return ReductionData{
             {memory.data(), memory.size()}, {memory.data(), memory.size()}, &mixing};
@@ -321,6 +346,7 @@ TEST_F(Entrance, BlockingCallsAreTheHostsIfNoRankIsServed) {
         ++saved[static_cast<std::size_t>(rank)];
         return Code::kDone;
       };
+      parameters().most_gathered = call % 2 == 0 ? 100 : 0;  // then it is long
       EXPECT_EQ(reduction(
                     state(rank), kSum, [] { return ""; }, data, count),
                 Code::kDone);

@@ -42,7 +42,7 @@ class RetiredTags : public StateStory {
               [](Reduction* self, Code rc) {
                 static_cast<StartedReduction*>(self)->Call::outcome = rc;
               }) {}
-    fake::Mixing mixing{kSum.block};
+    fake::Mixing mixing;
   };
 
   RetiredTags() : StateStory(kRanks) {}

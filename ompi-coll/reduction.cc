@@ -44,13 +44,14 @@ coll::Bounds bounds_of(const ompi_datatype_t* type) {
 ReductionCall allreduce_call(const void* send, void* receive, int count, ompi_datatype_t* type,
                              ompi_op_t* op, ompi_communicator_t* comm) {
   const Elements result = elements(receive, count, type);
-  return {{Collective::kAllreduce, bytes_of(result.count, type), 0, !is_mpis(op)},
+  const std::size_t element = bytes_of(1, type);
+  return {{Collective::kAllreduce, bytes_of(result.count, type), 0, !is_mpis(op), element},
           elements(contribution_of(send, receive), count, type),
           result,
           true,
           {op, comm},
           Code::kDone,
-          operators().find(op, type, bytes_of(1, type))};
+          operators().find(op, type, element)};
 }
 
 ReductionCall reduce_call(const void* send, void* receive, int count, ompi_datatype_t* type,
@@ -88,36 +89,37 @@ bool may_be_open_mpis_own(const ReductionCall& call) {
 }
 
 Operation::Operation(const OperationOn& operation, const Elements& operand)
-    : operation_(operation), count_(operand.count), type_(operand.type) {
+    : operation_(operation), type_(operand.type) {
   // One element counts as contiguous memory in Open MPI even if its extent is not its size.
   const coll::Bounds bounds = bounds_of(type_);
-  is_dense_ = bounds.lower == 0 && bounds.true_lower == 0 &&
-              bounds.extent == static_cast<ptrdiff_t>(bytes_of(1, type_)) &&
-              ompi_datatype_is_contiguous_memory_layout(type_, static_cast<int32_t>(count_)) != 0;
+  is_dense_ =
+      bounds.lower == 0 && bounds.true_lower == 0 &&
+      bounds.extent == static_cast<ptrdiff_t>(bytes_of(1, type_)) &&
+      ompi_datatype_is_contiguous_memory_layout(type_, static_cast<int32_t>(operand.count)) != 0;
 }
 
-Code Operation::apply(const void* left, void* right) {
-  return is_dense_ ? reduce(left, right) : apply_unpacked(left, right);
+Code Operation::apply(const void* left, void* right, std::size_t elements) {
+  return is_dense_ ? reduce(left, right, elements) : apply_unpacked(left, right, elements);
 }
 
-Code Operation::reduce(const void* left, void* right) const {
+Code Operation::reduce(const void* left, void* right, std::size_t elements) const {
   const mca_coll_base_comm_coll_t& functions = *operation_.comm->c_coll;
-  return to_code(functions.coll_reduce_local(left, right, static_cast<int>(count_), type_,
+  return to_code(functions.coll_reduce_local(left, right, static_cast<int>(elements), type_,
                                              operation_.op, functions.coll_reduce_local_module));
 }
 
-Code Operation::apply_unpacked(const void* left, void* right) {
+Code Operation::apply_unpacked(const void* left, void* right, std::size_t elements) {
   for (coll::OperandMemory* each : {&left_, &right_}) {
-    if (!each->is_reserved() && !each->reserve(count_, bounds_of(type_))) return Code::kNoMemory;
+    if (!each->has(elements) && !each->reserve(elements, bounds_of(type_))) return Code::kNoMemory;
   }
-  Buffer left_buffer({left_.origin(), count_, type_}),
-      right_buffer({right_.origin(), count_, type_});
+  Buffer left_buffer({left_.origin(), elements, type_}),
+      right_buffer({right_.origin(), elements, type_});
   const std::size_t bytes = left_buffer.bytes();
   Code rc = left_buffer.unpack(0, left, bytes);
   if (rc == Code::kDone) rc = right_buffer.unpack(0, right, bytes);
-  if (rc == Code::kDone) rc = reduce(left_.origin(), right_.origin());
+  if (rc == Code::kDone) rc = reduce(left_.origin(), right_.origin(), elements);
   if (rc != Code::kDone) return rc;
-  Buffer result({right_.origin(), count_, type_});
+  Buffer result({right_.origin(), elements, type_});
   return result.pack(0, right, bytes);
 }
 

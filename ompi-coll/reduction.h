@@ -34,14 +34,13 @@ class Operation final : public coll::Operator {
  public:
   Operation(const OperationOn& operation, const Elements& operand);
 
-  coll::Code apply(const void* left, void* right) override;
+  coll::Code apply(const void* left, void* right, std::size_t elements) override;
 
  private:
-  coll::Code reduce(const void* left, void* right) const;
-  coll::Code apply_unpacked(const void* left, void* right);
+  coll::Code reduce(const void* left, void* right, std::size_t elements) const;
+  coll::Code apply_unpacked(const void* left, void* right, std::size_t elements);
 
   OperationOn operation_;
-  std::size_t count_;
   ompi_datatype_t* type_;
   bool is_dense_;                     // a packed block is one in memory, too
   coll::OperandMemory left_, right_;  // else

@@ -82,20 +82,22 @@ std::optional<ReductionCall> reduce_of(const ReductionArguments& of,
   const bool has_result = of.collective == Collective::kAllreduce || of.root == communicator.rank;
   const bool in_place = is_in_place(of.send);
   const std::size_t bytes = bytes_of(of.receive_count, of.receive_type);
-  const coll::ReductionShape shape{of.collective, bytes, of.root, !is_mpis_operation(of.op)};
+  const std::size_t element =
+      of.receive_count > 0 ? bytes / static_cast<std::size_t>(of.receive_count) : 0;
+  const coll::ReductionShape shape{of.collective, bytes, of.root, !is_mpis_operation(of.op),
+                                   element};
   if (bytes > 0 && !may_be_ours(shape, communicator.size)) return with_shape_alone(shape);
   if (bytes == 0 || of.root < 0 || of.root >= communicator.size || of.op == kOpNull ||
       (in_place && !has_result) || (has_result && !has_memory(of.receive, of.receive_type)) ||
       (!in_place && !has_memory(of.send, of.receive_type)) || !are_operands(of, has_result))
     return std::nullopt;
-  return ReductionCall{
-      shape,
-      elements(in_place ? of.receive : of.send, of.receive_count, of.receive_type),
-      elements(of.receive, of.receive_count, of.receive_type),
-      has_result,
-      of.op,
-      Code::kDone,
-      kOperators.find(of.op, of.receive_type, bytes / static_cast<std::size_t>(of.receive_count))};
+  return ReductionCall{shape,
+                       elements(in_place ? of.receive : of.send, of.receive_count, of.receive_type),
+                       elements(of.receive, of.receive_count, of.receive_type),
+                       has_result,
+                       of.op,
+                       Code::kDone,
+                       kOperators.find(of.op, of.receive_type, element)};
 }
 
 // The sizes of a rank's contribution and of a block differ, and MPI finds no other error of the former.
@@ -163,33 +165,32 @@ void Operation::hold() {
   has_type_ = row_ != kDatatypeNull;
 }
 
-Code Operation::apply(const void* left, void* right) {
+Code Operation::apply(const void* left, void* right, std::size_t elements) {
   if (!has_type_) return Code::kNoMemory;
-  if (!is_dense_) return apply_unpacked(left, right);
-  return to_code(
-      calls().Reduce_local(left, right, static_cast<int>(operand_.count), operand_.type, op_));
+  if (!is_dense_) return apply_unpacked(left, right, elements);
+  return to_code(calls().Reduce_local(left, right, static_cast<int>(elements), operand_.type, op_));
 }
 
-Code Operation::apply_unpacked(const void* left, void* right) {
+Code Operation::apply_unpacked(const void* left, void* right, std::size_t elements) {
   const Datatype type = operand_.type;
   Count lower_bound = 0, extent = 0, true_lower_bound = 0, true_extent = 0;
   if (calls().Type_get_extent_x(type, &lower_bound, &extent) != kSuccess ||
       calls().Type_get_true_extent_x(type, &true_lower_bound, &true_extent) != kSuccess)
     return Code::kFailed;
   for (coll::OperandMemory* each : {&left_, &right_}) {
-    if (!each->is_reserved() &&
-        !each->reserve(operand_.count, {lower_bound, extent, true_lower_bound, true_extent}))
+    if (!each->has(elements) &&
+        !each->reserve(elements, {lower_bound, extent, true_lower_bound, true_extent}))
       return Code::kNoMemory;
   }
-  Buffer left_buffer({left_.origin(), operand_.count, type});
-  Buffer right_buffer({right_.origin(), operand_.count, type});
-  Buffer result({right_.origin(), operand_.count, type});
+  Buffer left_buffer({left_.origin(), elements, type});
+  Buffer right_buffer({right_.origin(), elements, type});
+  Buffer result({right_.origin(), elements, type});
   const std::size_t bytes = result.bytes();
   Code rc = left_buffer.unpack(0, left, bytes);
   if (rc == Code::kDone) rc = right_buffer.unpack(0, right, bytes);
   if (rc == Code::kDone)
-    rc = to_code(calls().Reduce_local(left_.origin(), right_.origin(),
-                                      static_cast<int>(operand_.count), type, op_));
+    rc = to_code(calls().Reduce_local(left_.origin(), right_.origin(), static_cast<int>(elements),
+                                      type, op_));
   return rc == Code::kDone ? result.pack(0, right, bytes) : rc;
 }
 

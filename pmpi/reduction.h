@@ -42,10 +42,10 @@ class Operation final : public coll::Operator {
   // The program may free its operation and its type from now on. The operation still gets that type.
   void hold();
 
-  coll::Code apply(const void* left, void* right) override;
+  coll::Code apply(const void* left, void* right, std::size_t elements) override;
 
  private:
-  coll::Code apply_unpacked(const void* left, void* right);
+  coll::Code apply_unpacked(const void* left, void* right, std::size_t elements);
 
   Op op_;
   Elements operand_;

@@ -16,7 +16,7 @@
 
 namespace cepheus::pmpi {
 
-inline constexpr int kTagsOfBlock = 18;
+inline constexpr int kTagsOfBlock = 19;
 inline constexpr int kNoBlock = -1;
 
 // This process's blocks. Thread-safe.

@@ -29,7 +29,7 @@ std::vector<SharedSetting> shared_settings(const Parameters& p) {
           {"set_up_after", p.set_up_after},
           {"set_up_bytes", static_cast<long long>(p.set_up_bytes)},
           {"collectives", p.served},
-          {"reduction_limit", p.reduction_limit},
+          {"reduction_limit", static_cast<long long>(p.reduction_limit)},
           {"ordered_starts", p.ordered_starts},
           {"safeguard_samples", p.safeguard_samples},
           {"priority", p.priority}};  // Open MPI chooses by it
@@ -56,7 +56,7 @@ namespace {
 constexpr Setting::Range kAny, kFromMinusOne{.least = -1}, kFromZero{.least = 0};
 constexpr Setting::Range kFromOne{.least = 1}, kOfThousand{0, 1000}, kPort{0, 65535}, kSwitch{0, 1};
 constexpr Setting::Range kByte{0, 255}, kPriority{0, 7}, kTwentyBits{0, 0xFFFFF};
-constexpr Setting::Range kOutage{0, 30'000}, kReduced{0, 32'768};
+constexpr Setting::Range kOutage{0, 30'000};
 
 // Reads `collectives` into `served`.
 std::string read_collectives() {
@@ -142,10 +142,10 @@ std::vector<Setting> settings() {
        {},
        false,
        read_collectives},
-      {"reduction_limit", 5, &p.reduction_limit, kReduced,
+      {"reduction_limit", 5, &p.reduction_limit, kFromZero,
        "Serve a barrier, allreduce, reduce or allgather if all ranks together contribute up to "
-       "this "
-       "number of bytes; the network takes 8 packets of its path MTU"},
+       "this number of bytes; the network takes 8 packets of its path MTU, and beyond 32768 bytes "
+       "allreduces and reduces alone, which it serves in parts, or messages do"},
       {"ordered_starts",
        5,
        &p.ordered_starts,

@@ -2,6 +2,7 @@
 // explains each.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,8 +46,9 @@ struct Parameters {
   int carrier = static_cast<int>(Carrier::kDirect);
   int set_up_after = kUsualCalls;             // calls of a communicator before its group
   unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
-  int reduction_limit = 8192;  // bytes that all ranks of a reduction contribute together
-  int ordered_starts = 0;      // 1: all ranks start persistent broadcasts in one order
+  // Bytes that all ranks of a reduction contribute together.
+  unsigned long long reduction_limit = 8192;
+  int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
   int mrp_port = 0;
   int link_outage_ms = 0;
   int traffic_class = 106;  // UCX's default
@@ -54,11 +56,13 @@ struct Parameters {
   int flow_label = 0;
   unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
   // No user's: tests make them small.
-  size_t bulk_unit = size_t{64} << 20;    // bytes of each operation of a large broadcast
-  size_t bulk_piece = size_t{4} << 20;    // bytes of each of its messages
-  size_t tree_segment = size_t{1} << 20;  // bytes of each message down a tree
-  size_t copied_bytes = 4096;             // of a message between ranks: up to this it is copied
-  std::uint32_t safeguard_run = 16;       // samples of a class's comparison
+  size_t bulk_unit = size_t{64} << 20;       // bytes of each operation of a large broadcast
+  size_t bulk_piece = size_t{4} << 20;       // bytes of each of its messages
+  size_t tree_segment = size_t{1} << 20;     // bytes of each message down a tree
+  size_t copied_bytes = 4096;                // of a message between ranks: up to this it is copied
+  size_t most_gathered = 32768;              // bytes of a gather's result
+  size_t reduction_chunk = size_t{1} << 17;  // bytes of each message of a long reduction
+  std::uint32_t safeguard_run = 16;          // samples of a class's comparison
   const char* collectives = kUsualCollectives;  // `served` as the user gives it
   unsigned served = kUsuallyServed;             // a bit for each Collective
   // Null or empty: see docs/parameters.md.
@@ -68,6 +72,9 @@ struct Parameters {
   size_t eager_bytes() const { return static_cast<size_t>(eager_limit); }
   size_t eager_unit() const { return static_cast<size_t>(eager_message); }
   size_t reduction_bytes() const { return static_cast<size_t>(reduction_limit); }
+  // ... that a gather brings to all of them.
+  size_t gathered_bytes() const { return std::min(reduction_bytes(), most_gathered); }
+  bool has_long_reductions() const { return reduction_bytes() > most_gathered; }
   bool serves(Collective collective) const {
     return (served >> static_cast<unsigned>(collective) & 1) != 0;
   }

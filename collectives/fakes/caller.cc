@@ -31,6 +31,13 @@ void use_safeguard() {
   p.safeguard_run = 1;
 }
 
+void use_long_reductions() {
+  Parameters& p = parameters();
+  p.most_gathered = 200;
+  p.reduction_limit = 1 << 20;
+  p.reduction_chunk = 100;
+}
+
 Code Gaps::pack(std::size_t offset, void* to, std::size_t length) {
   std::memcpy(to, memory_.data() + offset, length);
   return Code::kDone;
@@ -46,10 +53,10 @@ std::byte mix(std::byte left, std::byte right) {
                                 std::to_integer<unsigned>(right) * 5 + 1);
 }
 
-Code Mixing::apply(const void* left, void* right) {
+Code Mixing::apply(const void* left, void* right, std::size_t elements) {
   const auto* const from = static_cast<const std::byte*>(left);
   auto* const to = static_cast<std::byte*>(right);
-  for (std::size_t i = 0; i < bytes_; ++i) to[i] = mix(from[i], to[i]);
+  for (std::size_t i = 0; i < elements; ++i) to[i] = mix(from[i], to[i]);
   return Code::kDone;
 }
 
@@ -78,7 +85,7 @@ void apply(const Library& library, Bytes& left, Bytes& right) {
   if (library)
     arithmetic::Batch(*library).combine(values(right), values(left), right.size());
   else
-    (void)Mixing(left.size()).apply(left.data(), right.data());
+    (void)Mixing().apply(left.data(), right.data(), left.size());
 }
 
 // In pairs by rank.
@@ -147,14 +154,13 @@ void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, 
   const Counting counted(true);
   reduction_ = shape;
   blocking_ = blocking;
-  mixing_.emplace(shape.block);
   const bool is_gather = shape.collective == Collective::kAllgather;
   const auto own = is_gather ? static_cast<std::size_t>(team_.self()) * shape.block : 0;
   const bool has_result = shape.collective == Collective::kAllreduce || is_gather ||
                           (shape.collective == Collective::kReduce && shape.root == team_.self());
   data_ = {{memory.data() + own, shape.block},
            {memory.data(), has_result ? memory.size() : 0},
-           library ? nullptr : &*mixing_,
+           library ? nullptr : &mixing_,
            library};
   if (data != Code::kDone) data_.contribution.lose_data(data);
   algorithm_ = nullptr;
@@ -166,6 +172,12 @@ SizeClass Caller::sizes() const {
 }
 
 Code Caller::choose_algorithm() {
+  confirms_ = false;
+  const bool is_long_one = reduction_ && is_long(*reduction_, team_.size());
+  if (is_long_one && !algorithms_.may_network(data_)) {
+    algorithm_ = &algorithms_.begin_long(*reduction_, data_, false, {Way::kOther}, "it is long");
+    return Code::kDone;
+  }
   Choice choice;
   const Code rc = safeguard_.choose(sizes(), choice);
   if (const auto judgement = safeguard_.take_judgement()) {
@@ -178,7 +190,8 @@ Code Caller::choose_algorithm() {
   confirms_ = choice.confirms;
   const bool is_network = choice.way == Way::kNetwork;
   const std::string_view why = is_network ? std::string_view() : safeguard_.reason();
-  algorithm_ = reduction_   ? &algorithms_.begin(*reduction_, data_, blocking_, choice, why)
+  algorithm_ = is_long_one  ? &algorithms_.begin_long(*reduction_, data_, false, choice, why)
+               : reduction_ ? &algorithms_.begin(*reduction_, data_, blocking_, choice, why)
                : is_network ? &algorithms_.begin(*payload_, root_, blocking_, why)
                             : &algorithms_.begin_other(*payload_, root_, blocking_, why);
   return rc;

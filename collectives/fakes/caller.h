@@ -18,6 +18,8 @@ namespace cepheus::coll::fake {
 // 400 bytes, in pieces of 50; down a tree in segments of 100.
 // Without a safeguard, and with all collectives.
 void use_small_sizes();
+// Reductions of more than 200 bytes of all ranks are long.
+void use_long_reductions();
 // With a safeguard. Its first comparison has a single sample, and half of all may be samples.
 void use_safeguard();
 
@@ -36,11 +38,7 @@ class Gaps final : public Packing {
 std::byte mix(std::byte left, std::byte right);
 class Mixing final : public Operator {
  public:
-  explicit Mixing(std::size_t bytes) : bytes_(bytes) {}
-  Code apply(const void* left, void* right) override;
-
- private:
-  const std::size_t bytes_;
+  Code apply(const void* left, void* right, std::size_t elements) override;
 };
 // The library's operation on floats, in the place of that one if there is one.
 using Library = std::optional<arithmetic::Combiner>;
@@ -113,7 +111,7 @@ class Caller {
   std::optional<Gaps> gaps_;
   std::optional<Payload> payload_;
   std::optional<ReductionShape> reduction_;
-  std::optional<Mixing> mixing_;
+  Mixing mixing_;
   ReductionData data_;
 };
 

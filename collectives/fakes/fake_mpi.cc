@@ -182,7 +182,7 @@ void abort_job(const Communicator& comm, const std::string& reason) {
 }
 
 Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out) {
-  const bool is_refused = running_mpi->refuses(tag, true);
+  const bool is_refused = running_mpi->refuses(comm.rank, tag, true);
   if (is_refused && running_mpi->refuses_so == fake::Mpi::Refuses::kAtOnce) return Code::kNoMemory;
   const fake::Counting uncounted(false);
   out = new Request{true, false, false, comm.rank, to, tag, const_cast<void*>(data), size};
@@ -193,7 +193,7 @@ Code send(Communicator& comm, const void* data, std::size_t size, int to, int ta
   return Code::kDone;
 }
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
-  const bool is_refused = running_mpi->refuses(tag, false);
+  const bool is_refused = running_mpi->refuses(comm.rank, tag, false);
   if (is_refused && running_mpi->refuses_so == fake::Mpi::Refuses::kAtOnce) return Code::kNoMemory;
   const fake::Counting uncounted(false);
   out = new Request{false, false, false, comm.rank, from, tag, data, size};

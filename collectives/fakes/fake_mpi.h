@@ -101,6 +101,7 @@ class Mpi {
   std::function<void()> waits;
   std::optional<int> refused_tag;              // receives of this tag...
   std::optional<int> refused_send;             // and sends of this one...
+  std::optional<int> refused_rank;             // ... of this rank alone...
   int refused_after = 0;                       // ... behind this number of them...
   std::size_t most_refused = ~std::size_t{0};  // ... and at most this number
   // ... at once, or as they complete. The message of a failed send arrives or is lost.
@@ -116,8 +117,9 @@ class Mpi {
   void send(Request* request);
   void receive(Request* request);
   void cancel(Request& request);
-  bool refuses(int tag, bool is_send) {
-    const bool is_such = tag == (is_send ? refused_send : refused_tag);
+  bool refuses(int rank, int tag, bool is_send) {
+    const bool is_such =
+        tag == (is_send ? refused_send : refused_tag) && rank == refused_rank.value_or(rank);
     const bool is_refused = is_such && refused_after-- <= 0 && refused_ < most_refused;
     refused_ += is_refused ? 1 : 0;
     return is_refused;

@@ -107,6 +107,24 @@ mcast_status_t mcast_gather(mcast_group_h group, const void* block, size_t block
                                {std::move(data), static_cast<std::byte*>(result), false});
   return MCAST_INPROGRESS;
 }
+mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, mcast_mem_h,
+                            void* result, mcast_mem_h, size_t count, mcast_reduction_t operation,
+                            mcast_type_t type, mcast_op_t* op) {
+  const Counting uncounted(false);
+  const auto combiner = cepheus::arithmetic::Combiner::find(static_cast<std::uint8_t>(operation),
+                                                            static_cast<std::uint8_t>(type));
+  if (!FabricCalls::knows(group) || !combiner) return MCAST_ERR_INVALID;
+  if (group->status != MCAST_OK) return group->status < 0 ? group->status : MCAST_ERR_INVALID;
+  const std::size_t length = count * combiner->size();
+  if (combiner->depends_on_pairs() || length > FabricCalls::fabric().reduction_bytes)
+    return MCAST_ERR_INVALID;
+  if (group->gathers.size() >= 3) return MCAST_ERR_AGAIN;
+  const auto* const bytes = static_cast<const std::byte*>(contribution);
+  group->gathers.push_back(op);
+  group->reduction->contribute(
+      group->place(), {{bytes, bytes + length}, static_cast<std::byte*>(result), false, combiner});
+  return MCAST_INPROGRESS;
+}
 mcast_status_t mcast_barrier(mcast_group_h group, mcast_op_t* op) {
   return mcast_gather(group, nullptr, 0, 0, nullptr, 0, op);
 }

@@ -54,6 +54,12 @@ void ReducingGroup::move_contribution(int member) {
   const Unit& unit = own.units[static_cast<std::size_t>(number - own.first)];
   if (sums_.size() <= number) sums_.resize(static_cast<std::size_t>(number) + 1);
   std::vector<std::byte>& sum = sums_[static_cast<std::size_t>(number)];
+  if (unit.combiner && !sum.empty()) {
+    arithmetic::Batch(*unit.combiner)
+        .combine(reinterpret_cast<std::uint8_t*>(sum.data()),
+                 reinterpret_cast<const std::uint8_t*>(unit.data.data()), sum.size());
+    return;
+  }
   sum.resize(unit.data.size());
   for (std::size_t i = 0; i < sum.size(); ++i) {
     sum[i] = unit.adds ? static_cast<std::byte>(std::to_integer<unsigned>(sum[i]) +

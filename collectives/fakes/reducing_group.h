@@ -12,6 +12,8 @@
 #include <random>
 #include <vector>
 
+#include "arithmetic/combine.h"
+
 namespace cepheus::coll::fake {
 
 class ReducingGroup {
@@ -20,11 +22,12 @@ class ReducingGroup {
 
   // --- A member's NIC.
   // The member's next unit: its bytes are sent from `data`, and `result` has the receive for it.
-  // `adds`: the switch adds bytes; else it ORs them.
+  // `adds`: the switch adds bytes; else it ORs them, or combines them.
   struct Unit {
     std::vector<std::byte> data;
     std::byte* result;
     bool adds;
+    std::optional<arithmetic::Combiner> combiner{};
   };
   void contribute(int member, Unit unit);
   // The next completed result: its bytes.

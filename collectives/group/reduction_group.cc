@@ -1,8 +1,9 @@
-// libmcast calls done() inside any thread's progress, so the gather's state is atomic. A start that
-// libmcast refuses for now leaves the group idle. One that it refuses for good leaves it idle, too:
-// then the lane shows the failure.
+// libmcast calls done() inside any thread's progress, so an operation's state is atomic. A start that
+// libmcast refuses for now leaves it idle. One that it refuses for good leaves it idle, too: then the
+// lane shows the failure.
 #include "collectives/group/reduction_group.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "wire/situation.h"
@@ -11,24 +12,48 @@ namespace cepheus::coll {
 
 void ReductionGroup::done(mcast_op_t* operation, mcast_status_t status, std::size_t,
                           std::uint32_t) {
-  static_cast<ReductionGroup*>(operation->user)->state_ =
+  static_cast<Operation*>(operation->user)->state =
       status == MCAST_OK ? State::kHere : State::kFailed;
 }
 
-void ReductionGroup::start(const Block& block, std::byte* result, std::size_t length) {
+template <typename Start>
+bool ReductionGroup::start_next(Start start) {
+  if (started_ - taken_ == kMostUnderWay) return false;
   const std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  operation_ = {done, this};
-  state_ = State::kRunning;
-  const mcast_status_t status = length == 0
-                                    ? mcast_barrier(lane_.group(), &operation_)
-                                    : mcast_gather(lane_.group(), block.data, block.length,
-                                                   block.offset, result, length, &operation_);
-  if (status < 0) state_ = State::kIdle;
+  Operation& next = operation(started_);
+  next.op = {done, &next};
+  next.state = State::kRunning;
+  if (start(&next.op) < 0) {
+    next.state = State::kIdle;
+    return false;
+  }
+  ++started_;
+  return true;
+}
+
+bool ReductionGroup::start(const Block& block, std::byte* result, std::size_t length) {
+  return start_next([&](mcast_op_t* op) {
+    return length == 0 ? mcast_barrier(lane_.group(), op)
+                       : mcast_gather(lane_.group(), block.data, block.length, block.offset, result,
+                                      length, op);
+  });
+}
+
+// The codes of both libraries are those of packets.
+bool ReductionGroup::start(const std::byte* values, const arithmetic::Combiner& combiner,
+                           std::byte* result, std::size_t length) {
+  return start_next([&](mcast_op_t* op) {
+    return mcast_reduce(lane_.group(), values, nullptr, result, nullptr, length / combiner.size(),
+                        static_cast<mcast_reduction_t>(combiner.operation()),
+                        static_cast<mcast_type_t>(combiner.type()), op);
+  });
 }
 
 bool ReductionGroup::take_result() {
-  if (state_ != State::kHere) return false;
-  state_ = State::kIdle;
+  Operation& oldest = operation(taken_);
+  if (taken_ == started_ || oldest.state != State::kHere) return false;
+  oldest.state = State::kIdle;
+  ++taken_;
   return true;
 }
 
@@ -46,7 +71,9 @@ void ReductionGroup::stop(const std::string& reason) {
 }
 
 bool ReductionGroup::is_drained() {
-  if (state_ != State::kRunning) return true;
+  if (std::ranges::none_of(operations_,
+                           [](const Operation& each) { return each.state == State::kRunning; }))
+    return true;
   if (!drain_time_.is_over()) return false;
   CEPHEUS_RARE_SITUATION("a device does not return the work of a reduction in time");
   return true;
@@ -54,7 +81,8 @@ bool ReductionGroup::is_drained() {
 
 void ReductionGroup::destroy() {
   lane_.destroy();  // done() runs
-  state_ = State::kIdle;
+  for (Operation& each : operations_) each.state = State::kIdle;
+  taken_ = started_;
 }
 
 }  // namespace cepheus::coll

@@ -3,15 +3,15 @@
 // output out.
 //
 // All members set up a group at one call. A member that can't take part in that gives up, and so all
-// gathers end in errors: the others wait in this call, and would take the member's next one for it. A
-// gather too long for the group's packets takes part as one without bytes, so that members still count
-// alike, and then goes another way.
+// calls end in errors: the others wait in this call, and would take the member's next one for it.
 #include "collectives/group/reduction_session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "collectives/core/counters.h"
+#include "collectives/core/parameters.h"
 #include "collectives/group/clock.h"
 #include "wire/situation.h"
 
@@ -28,15 +28,21 @@ ReductionSession::ReductionSession(const Team& team, std::function<void()> calle
               has_message_ = true;
               called();
             }),
-      agreement_(team.self(), team.size(), 1),
+      agreement_(team.self(), team.size(), window()),
+      results_(std::size_t{2} * window()),
       since_(Clock::now()) {}
 
-// --- Gathers.
+std::uint32_t ReductionSession::window() {
+  return parameters().has_long_reductions() ? kWindow : 1;
+}
 
-void ReductionSession::begin(const Block& block, std::size_t total) {
-  block_ = block;
-  total_ = total;
+// --- Calls.
+
+void ReductionSession::begin(const CallUnits& call) {
+  units_ = call;
   call_ = agreement_.start();
+  first_unit_ = agreement_.units();
+  served_bytes_ = 0;
   is_repaired_ = false;
 }
 
@@ -61,6 +67,7 @@ Code ReductionSession::progress() {
       return Code::kDone;
     case GatherPath::kSaved:
       reason_ = why_not_;
+      served_bytes_ = agreement_.first_unit(call_) * units_.bytes(0, most_bytes_);
       return Code::kNotServed;
     case GatherPath::kError:
       break;
@@ -86,29 +93,39 @@ void ReductionSession::lose(int member) {
   act();
 }
 
-std::byte* ReductionSession::prepare_result(std::uint64_t unit) {
-  last_slot_ = slot(unit);
-  std::vector<std::byte>& result = results_[last_slot_];
-  result.resize(sizeof(Header) + unit_bytes());
-  const Header header{agreement_.generation(), unit};
-  std::memcpy(result.data(), &header, sizeof header);
-  return result.data() + sizeof header;
+bool ReductionSession::start(std::uint64_t unit) {
+  std::byte* const result = prepare_result(unit);
+  const std::size_t bytes = unit_bytes(unit);
+  if (!units_.combiner || bytes == 0) return group_->start(units_.block, result, bytes);
+  return group_->start(units_.values + units_.offset(unit - first_unit_, most_bytes_),
+                       *units_.combiner, result, bytes);
 }
 
 void ReductionSession::contribute() {
-  const std::uint64_t unit = agreement_.units();
-  if (contributed_ > unit || !group_->is_idle()) return;
-  group_->start(block_, prepare_result(unit), unit_bytes());
-  if (!group_->is_idle()) agreement_.contribute(++contributed_);
+  const std::uint64_t end = std::min<std::uint64_t>(first_unit_ + units_.count(most_bytes_),
+                                                    agreement_.units() + window());
+  while (contributed_ < end && start(contributed_)) agreement_.contribute(++contributed_);
+}
+
+// ... of the agreement's next unit is in its memory. Its part of the call's values is not needed any more.
+void ReductionSession::take_result() {
+  const std::uint64_t unit = agreement_.units(), index = unit - first_unit_;
+  if (units_.combiner && fits())
+    std::memcpy(units_.result + units_.offset(index, most_bytes_), results_.result(unit),
+                unit_bytes(unit));
+  agreement_.take_result(index + 1 == units_.count(most_bytes_), out_);
 }
 
 // --- Groups.
 
+bool ReductionSession::listen() {
+  if (link_.open() == Code::kDone) return true;
+  give_up_alone("it can't receive messages about its group: MPI's messages fail");
+  return false;
+}
+
 Code ReductionSession::set_up() {
-  if (link_.open() != Code::kDone) {
-    give_up_alone("it can't receive messages about its group: MPI's messages fail");
-    return Code::kDone;
-  }
+  if (!listen()) return Code::kDone;
   // Another member still copies results of the last group from this one.
   if (!agreement_.is_finished()) return Code::kPending;
   if (group_ == nullptr) {
@@ -118,6 +135,9 @@ Code ReductionSession::set_up() {
   switch (group_->lane().progress()) {
     case TeamLane::State::kReady:
       renew();
+      if (group_->lane().takes_less())
+        give_up_alone(
+            "its device takes shorter messages than that of the rank that leads the group");
       if (group_->lane().is_one_sided())
         give_up_alone("it can't send all members the outcome of a set-up: MPI's messages fail");
       return Code::kDone;
@@ -132,7 +152,7 @@ Code ReductionSession::set_up() {
   }
 }
 
-// The others wait for this member, in a set-up or in a gather.
+// The others wait for this member, in a set-up or in a call.
 void ReductionSession::give_up_alone(const std::string& what) {
   give_up(rank_text(team_) + ": " + what, false);
 }
@@ -143,7 +163,8 @@ void ReductionSession::renew() {
   too_long_ = "its data is longer than the " + std::to_string(most_bytes_) +
               " bytes that its group takes: lower " + host::parameter("reduction_limit") +
               " to that";
-  contributed_ = 0;
+  if (window() > 1) results_.reserve(most_bytes_);
+  contributed_ = first_unit_ = 0;
   has_groups_ = true;
   was_refused_ = false;
   since_ = Clock::now();
@@ -192,7 +213,7 @@ void ReductionSession::stop_group() {
 }
 
 void ReductionSession::take_results() {
-  if (group_->take_result()) agreement_.take_result(true, out_);
+  while (group_->take_result()) take_result();
 }
 
 void ReductionSession::look_at_group() {
@@ -244,28 +265,28 @@ void ReductionSession::receive() {
   }
 }
 
-// The holder's result of the gather under way.
+// The holder's results of the call under way, one after the other.
 void ReductionSession::copy() {
-  if (agreement_.stage() != GroupStage::kCopying) return;
-  const std::uint64_t unit = agreement_.units();
-  if (!is_copying_) {
-    std::byte* const result = prepare_result(unit) - sizeof(Header);
-    const Code rc = copies_.receive(result, sizeof(Header) + unit_bytes(), agreement_.holder(),
-                                    Tag::kReductionResult, team_);
-    if (rc != Code::kDone) return lose(agreement_.holder());
-    is_copying_ = true;
+  while (agreement_.stage() == GroupStage::kCopying) {
+    const std::uint64_t unit = agreement_.units();
+    if (!is_copying_) {
+      (void)prepare_result(unit);
+      std::vector<std::byte>& message = results_.message_of(unit);
+      const Code rc = copies_.receive(message.data(), message.size(), agreement_.holder(),
+                                      Tag::kReductionResult, team_);
+      if (rc != Code::kDone) return lose(agreement_.holder());
+      is_copying_ = true;
+    }
+    Code error = Code::kDone;
+    if (!copies_.test(error)) return;
+    is_copying_ = false;
+    const bool is_it = results_.has(agreement_.generation(), unit);
+    if (error != Code::kDone || !is_it) return lose(agreement_.holder());
+    counters().add(Counters::Which::kRepaired);
+    is_repaired_ = true;
+    take_result();
+    act();
   }
-  Code error = Code::kDone;
-  if (!copies_.test(error)) return;
-  is_copying_ = false;
-  Header header{};
-  std::memcpy(&header, results_[slot(unit)].data(), sizeof header);
-  const bool is_it = header.generation == agreement_.generation() && header.unit == unit;
-  if (error != Code::kDone || !is_it) return lose(agreement_.holder());
-  counters().add(Counters::Which::kRepaired);
-  is_repaired_ = true;
-  agreement_.take_result(true, out_);
-  act();
 }
 
 void ReductionSession::act() {
@@ -290,7 +311,7 @@ void ReductionSession::act() {
 void ReductionSession::serve(const RootlessOutput::Serve& serve) {
   ++serving_;
   for (std::uint64_t unit = serve.first; unit < serve.end; ++unit) {
-    const std::vector<std::byte>& result = results_[slot(unit)];
+    const std::vector<std::byte>& result = results_.message_of(unit);
     counters().add(Counters::Which::kServed);
     const Code rc =
         serves_.send(result.data(), result.size(), serve.to, Tag::kReductionResult, team_);

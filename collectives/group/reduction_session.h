@@ -1,13 +1,14 @@
-// A team's gathers in the network: its group, the next group after a failure, and the members' agreement
-// about both (core/rootless_agreement.h). It does all I/O for the agreement.
+// A team's reductions in the network: its group, the next group after a failure, and the members'
+// agreement about both (core/rootless_agreement.h). It does all I/O for the agreement.
 //
-// One gather has its turn at a time. So a unit of the agreement is one whole gather, and no member
-// lacks more than the last one: two results are kept, the last one and that of the gather under way.
+// One call has its turn at a time. A unit of the agreement is one operation of the group: a whole gather,
+// or a part of a reduction of values, of which kWindow are under way. All results arrive in memory of
+// the session, and are copied to the call's. So they may lie in the place of its values, and the last
+// ones are kept for members that lack them.
 //
 // All calls are under the communicator's guard and never block.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -19,7 +20,9 @@
 
 #include "collectives/core/backoff.h"
 #include "collectives/core/rootless_agreement.h"
+#include "collectives/group/call_units.h"
 #include "collectives/group/control_link.h"
+#include "collectives/group/kept_results.h"
 #include "collectives/group/reduction_group.h"
 
 namespace cepheus::coll {
@@ -30,13 +33,16 @@ class ReductionSession {
   // inside the host's progress.
   ReductionSession(const Team& team, std::function<void()> called);
 
-  // --- One gather after the other, in the same order on all members.
-  // `total`: bytes of the result, the same on all members. The block stays until the gather is over.
-  void begin(const Block& block, std::size_t total);
-  // Code::kDone: in the network, and result() has it. Code::kNotServed: not there, on all members
-  // alike, for reason(). Code::kPending: call again. Else an error: a member can't be reached.
+  // --- One call after the other, in the same order on all members.
+  // Its memory stays until it is over.
+  void begin(const CallUnits& call);
+  // Code::kDone: in the network; result() has a gather's. Code::kNotServed: not there, on all members
+  // alike, for reason(), or only in part: see served_bytes(). Code::kPending: call again. Else an error:
+  // a member can't be reached.
   Code progress();
-  const std::byte* result() const { return results_[last_slot_].data() + sizeof(Header); }
+  const std::byte* result() { return results_.result(first_unit_); }
+  // Behind Code::kNotServed: this part of a reduction of values has its result, on all members alike.
+  std::size_t served_bytes() const { return served_bytes_; }
   const std::string& reason() const { return reason_; }
   // Another member has sent this one the result of the last gather, point to point.
   bool is_repaired() const { return is_repaired_; }
@@ -53,6 +59,10 @@ class ReductionSession {
   // A gather ends in an error. Logs the reason once, because it is the reason of all further ones.
   Code fail_call();
 
+  // This member learns from now on if another one gives up. False: it has given up itself, because MPI
+  // refuses it messages.
+  bool listen();
+
   // --- Beside them. Background work: others may need this member's results.
   void look_after();
   // The group has failed, and look_after() is needed soon again.
@@ -66,19 +76,22 @@ class ReductionSession {
   void detach();  // local: cancels receives on the communicator
 
  private:
-  // In front of each kept result, which may travel to another member.
-  struct Header {
-    std::uint64_t generation, unit;
-  };
   // The end of the communicator. Each member reports to member 0 that it is closed; member 0 lets all
   // go; each confirms that behind all its other messages.
   enum class End : std::uint8_t { kOpen, kClosed, kReleased };
 
-  std::size_t slot(std::uint64_t unit) const { return unit % results_.size(); }
-  // Bytes of this gather in the group: none if it is too long for the group's packets.
-  std::size_t unit_bytes() const { return fits() ? total_ : 0; }
-  bool fits() const { return total_ <= most_bytes_; }
-  std::byte* prepare_result(std::uint64_t unit);
+  static constexpr std::size_t kWindow = ReductionGroup::kMostUnderWay;
+  // Units under way. Without long reductions there is one.
+  static std::uint32_t window();
+  bool fits() const { return units_.fits(most_bytes_); }
+  std::size_t unit_bytes(std::uint64_t unit) const {
+    return units_.bytes(unit - first_unit_, most_bytes_);
+  }
+  std::byte* prepare_result(std::uint64_t unit) {
+    return results_.prepare(agreement_.generation(), unit, unit_bytes(unit));
+  }
+  bool start(std::uint64_t unit);
+  void take_result();
   Code set_up();
   void renew();
   void refuse(const TeamLane& lane);
@@ -108,12 +121,12 @@ class ReductionSession {
   RootlessOutput out_;
   std::size_t most_bytes_ = 0;  // of the group's results, or the last group's
 
-  Block block_{};
-  std::size_t total_ = 0;
+  CallUnits units_{};
   std::uint64_t call_ = 0;
+  std::uint64_t first_unit_ = 0;   // of the call, in this group
   std::uint64_t contributed_ = 0;  // units of this group
-  std::array<std::vector<std::byte>, 2> results_;
-  std::size_t last_slot_ = 0;
+  std::size_t served_bytes_ = 0;
+  KeptResults results_;
   std::unique_ptr<ReductionGroup> group_;  // writes results_, so it is destroyed first
   std::string reason_;                     // of the gather
   std::string too_long_;                   // the reason of gathers that do not fit

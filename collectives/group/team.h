@@ -33,6 +33,7 @@ enum class Tag : int {
   kReductionControl,
   kReductionResult,
   kBlocks,
+  kPairs,
   kCount
 };
 

@@ -126,7 +126,7 @@ void TeamLane::make_group(MemberRecord& record) {
     // MPI must not complete a root's send while a late or disconnected rank lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
     if (is_of_reductions())
-      params.reduction_window = kReductionWindow;
+      params.reduction_window = parameters().has_long_reductions() ? kLongWindow : kReductionWindow;
     else
       params.recv_depth = params.send_depth =
           kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : kBulkDepth;
@@ -240,6 +240,7 @@ void TeamLane::registered(mcast_status_t status) {
   remember(status, attr);
   outcome_.mcst_id = attr.mcst_id;
   outcome_.epoch = attr.epoch;
+  outcome_.max_message = attr.max_message;
   announce(status, status == MCAST_OK ? "" : attr.reason);
 }
 
@@ -274,6 +275,9 @@ void TeamLane::finish() {
     mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
     if (group() != nullptr && mcast_group_query(group(), &attr) == MCAST_OK)
       portion_ = attr.portion, max_message_ = attr.max_message;
+    // All members divide a long reduction alike.
+    takes_less_ = is_of_reductions() && max_message_ < outcome_.max_message;
+    if (is_of_reductions()) max_message_ = static_cast<size_t>(outcome_.max_message);
     // Without a group this member's session has failed meanwhile.
     if (channel_ == nullptr)
       CEPHEUS_RARE_SITUATION("a lane is ready at a member after its session failed");

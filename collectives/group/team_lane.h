@@ -38,6 +38,7 @@ struct LaneOutcome {
   uint32_t mcst_id;
   uint32_t epoch;
   uint64_t retry_after;  // units after which multicast is tried again; kNever
+  uint64_t max_message;  // bytes of a reduction's result, at the leader
   char reason[256];
 };
 
@@ -60,8 +61,9 @@ class TeamLane {
   // A unit of 64 MiB in pieces of 64 packets of 4 KiB, each way: so a member that computes stops no
   // others, and a NIC that limits its packets by itself gets all of them.
   static constexpr unsigned kBulkDepth = 256;
-  // Packets of reductions: one call's. Its results come behind its acknowledgements, as a rule.
-  static constexpr unsigned kReductionWindow = MCAST_REDUCTION_PACKETS;
+  // Packets of reductions: one call's, or those of several parts of a long one. Its results come behind
+  // its acknowledgements, as a rule.
+  static constexpr unsigned kReductionWindow = MCAST_REDUCTION_PACKETS, kLongWindow = 64;
   TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
       : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
   ~TeamLane() { destroy(); }
@@ -104,6 +106,8 @@ class TeamLane {
   size_t portion() const { return portion_; }
   // kReady: bytes of the longest message, alike on all members.
   size_t max_message() const { return max_message_; }
+  // Of reductions: this member's device takes shorter messages than the leader's.
+  bool takes_less() const { return takes_less_; }
   uint32_t epoch() const { return outcome_.epoch; }
 
   Channel& channel() const { return *channel_; }  // kReady
@@ -160,6 +164,7 @@ class TeamLane {
   std::vector<MemberRecord> records_;  // the leader's
   LaneOutcome outcome_{};
   size_t portion_ = 0, max_message_ = 0;
+  bool takes_less_ = false;
   Clock::time_point began_;  // the registration
   Messages messages_;
   Messages record_;  // the send of this member's, behind the receive of the outcome

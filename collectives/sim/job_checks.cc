@@ -92,7 +92,8 @@ void SimulatedJob::check_end_of_reduction(const Rank& rank, Code rc) {
   const Call& now = program_[rank.at];
   if (rank.is_saved && !may_be_saved(now.collective, now.blocking))
     fail("bits: " + where + " goes to the saved function");
-  if (rank.memory != fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at))
+  if (rank.memory !=
+      fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at, now.library()))
     fail("data: " + where + " has a wrong result");
 }
 
@@ -126,7 +127,9 @@ void SimulatedJob::check_paths() {
       }
     }
     const auto fits = [&](const Call& call) {
-      return call.bytes * static_cast<std::size_t>(plan_.ranks) <= fabric_.reduction_bytes;
+      return is_long(call.shape(), plan_.ranks)
+                 ? call.sums_integers
+                 : call.bytes * static_cast<std::size_t>(plan_.ranks) <= fabric_.reduction_bytes;
     };
     if (plan_.is_healthy() && !plan_.has_safeguard &&
         one->how.find_first_not_of("mnx") != std::string::npos)

@@ -96,13 +96,15 @@ JobPlan make_plan(std::uint64_t seed) {
   }
   crowd_hosts(plan);
   plan.refused = refused_of(plan, may_be_agreement);
+  plan.reduces_long =
+      plan.reduces && plan.ranks_per_host == 1 && std::mt19937_64(plan.seed ^ 0x10C5)() % 2 == 0;
   return plan;
 }
 
 std::string to_text(const JobPlan& plan) {
   std::string text = std::to_string(plan.ranks) + " ranks, " + std::to_string(plan.ranks_per_host) +
                      " a host, " + std::to_string(plan.steps) + " calls, fault " + name(plan.fault);
-  if (plan.reduces) text += ", reductions";
+  if (plan.reduces) text += plan.reduces_long ? ", long reductions" : ", reductions";
   if (plan.event) text += " at event " + std::to_string(*plan.event);
   if (plan.fails_between_lanes) text += " between two lanes";
   if (plan.set_up) text += " after set-up " + std::to_string(*plan.set_up);

@@ -39,8 +39,9 @@ struct JobPlan {
   std::uint64_t seed = 0;
   int ranks = 2;
   int ranks_per_host = 1;
-  std::size_t steps = 60;  // calls
-  bool reduces = false;    // half of the calls are reductions
+  std::size_t steps = 60;     // calls
+  bool reduces = false;       // half of the calls are reductions
+  bool reduces_long = false;  // ... and some of them long ones
   Fault fault = Fault::kNone;
   // The event behind which it strikes, or the set-up of a group; else at a random broadcast.
   std::optional<std::size_t> event, set_up;

@@ -29,6 +29,20 @@ void add_reductions(const JobPlan& plan, std::vector<Call>& program) {
   }
 }
 
+// Half of the allreduces and reduces are long then: too long for one gather of the fake's groups, or also
+// for one of their units. Of a generator of its own, too.
+void lengthen(const JobPlan& plan, std::vector<Call>& program) {
+  std::mt19937_64 random(plan.seed ^ 0x10C6);
+  for (Call& each : program) {
+    const bool is_reduced = each.collective == coll::Collective::kAllreduce ||
+                            each.collective == coll::Collective::kReduce;
+    if (!is_reduced || random() % 2 == 0) continue;
+    each.sums_integers = random() % 4 != 0;
+    const std::size_t values = plan.has_safeguard ? 150 + random() % 100 : 60 + random() % 1200;
+    each.bytes = sizeof(std::int32_t) * values;
+  }
+}
+
 }  // namespace
 
 std::vector<Call> make_program(const JobPlan& plan, std::mt19937_64& random) {
@@ -42,6 +56,7 @@ std::vector<Call> make_program(const JobPlan& plan, std::mt19937_64& random) {
                        blocking == 0 || (blocking == 1 && pick(2) == 0)});
   }
   if (plan.reduces) add_reductions(plan, program);
+  if (plan.reduces_long) lengthen(plan, program);
   // The second half repeats the first, so it needs no more memory.
   if (plan.is_healthy()) {
     for (std::size_t i = 0; i < plan.steps; ++i) program.push_back(program[i]);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -15,9 +17,16 @@ struct Call {
   std::size_t bytes;  // of a reduction: of a rank's contribution
   bool blocking;
   coll::Collective collective = coll::Collective::kBcast;
+  bool sums_integers = false;  // else: the program's operation
 
   bool is_broadcast() const { return collective == coll::Collective::kBcast; }
-  ReductionShape shape() const { return {collective, bytes, root}; }
+  ReductionShape shape() const {
+    return {collective, bytes, root, false, sums_integers ? sizeof(std::int32_t) : 1};
+  }
+  std::optional<arithmetic::Combiner> library() const {
+    if (!sums_integers) return std::nullopt;
+    return arithmetic::Combiner::find(arithmetic::Operation::kSum, arithmetic::Type::kInt32);
+  }
 };
 
 // `random`: the job's.

@@ -30,7 +30,7 @@ Refusal::Refusal(const JobPlan& plan, const std::vector<Call>& program)
       from_ = random() % plan.steps;
       after_ = static_cast<int>(random() % 3);
       is_send_ = random() % 2 == 0;
-      tag_ = Tag::kBlocks;
+      tag_ = plan.reduces_long && random() % 2 == 0 ? Tag::kPairs : Tag::kBlocks;
       break;
     }
     case Refused::kSetUp: {

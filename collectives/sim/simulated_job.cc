@@ -41,6 +41,7 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
   if (plan.requires_multicast) parameters().mode = static_cast<int>(Mode::kRequire);
   if (plan.has_safeguard) fake::use_safeguard();
   if (plan.copies_little) parameters().copied_bytes = 0;
+  if (plan.reduces_long) fake::use_long_reductions();
   fault_step_ = static_cast<std::size_t>(pick(static_cast<int>(plan.steps)));
   if (plan.fails_between_lanes) {
     fault_step_ = std::max<std::size_t>(fault_step_, 1);
@@ -225,8 +226,8 @@ void SimulatedJob::begin(Rank& rank) {
 }
 
 void SimulatedJob::begin_reduction(Rank& rank, const Call& call) {
-  rank.memory = fake::memory_before(call.shape(), plan_.ranks, rank.rank, rank.at);
-  rank.caller.begin(call.shape(), rank.memory, call.blocking);
+  rank.memory = fake::memory_before(call.shape(), plan_.ranks, rank.rank, rank.at, call.library());
+  rank.caller.begin(call.shape(), rank.memory, call.blocking, Code::kDone, call.library());
 }
 
 std::optional<std::size_t> SimulatedJob::first_wrong_byte(const Rank& rank) const {
@@ -262,7 +263,7 @@ bool SimulatedJob::serve_saved(Rank& rank) {
     saved_.insert(rank.at);
     fill(rank);
   } else {
-    rank.memory = fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at);
+    rank.memory = fake::memory_after(now.shape(), plan_.ranks, rank.rank, rank.at, now.library());
   }
   end(rank, Code::kDone);
   return true;

@@ -52,7 +52,7 @@ inline Code Payload::pack(std::size_t offset, void* memory, std::size_t length) 
   if (lost_data_ != Code::kDone) return lost_data_;
   if (memory == nullptr) return Code::kNoMemory;
   if (packing_ != nullptr) return packing_->pack(offset, memory, length);
-  std::memcpy(memory, first_ + offset, length);
+  if (memory != first_ + offset) std::memcpy(memory, first_ + offset, length);
   return Code::kDone;
 }
 

@@ -13,6 +13,7 @@ from harness import PROGRAMS, REQUIRE, EndToEnd, day, over_fabric, taken, withou
 CHECK = PROGRAMS / "reductions_check"
 BUSY_SECONDS, SECONDS_PER_CASE = 300, 0.5  # at most, on a busy machine
 MOST = 8 * 4096  # bytes of all ranks: the largest result in the network
+LONG = 1 << 30  # ... of those that messages serve
 MCA = {**REQUIRE, "coll_cepheus_reduction_limit": MOST}
 
 CASES = taken("--cases", 100)
@@ -25,13 +26,19 @@ PAIRWISE = taken("--pairwise", MOST)
 
 
 class RandomReductions(EndToEnd):
-    def check(self, cases, *more, **how):
+    def check(self, cases, *more, mca=None, **how):
         arguments = ("--seed", SEED, "--first", FIRST, "--count", cases, *more)
         print("reductions_check", *arguments, file=sys.stderr)
-        self.assert_ok(over_fabric(CHECK, *arguments, mca=MCA, timeout=BUSY_SECONDS + SECONDS_PER_CASE * cases, **how))
+        self.assert_ok(over_fabric(CHECK, *arguments, mca=mca or MCA, timeout=BUSY_SECONDS + SECONDS_PER_CASE * cases, **how))
 
     def test_have_the_right_bits(self):
         self.check(CASES, "--pairwise", PAIRWISE, hosts=5)
+
+    def test_have_the_right_bits_at_any_length(self):
+        mca = {**MCA, "coll_cepheus_reduction_limit": LONG}
+        length = ("--long", 1_000_000)
+        self.check(CASES // 2, *length, "--pairwise", LONG, hosts=5, mca=mca)
+        self.check(CASES // 4, *length, hosts=2, options=("--ranks-per-host", 3), mca=mca)
 
     def test_have_the_right_bits_if_threads_share_the_library(self):
         self.check(CASES // 2, "--pairwise", PAIRWISE, "--threads", 3, hosts=4)

@@ -28,6 +28,7 @@ struct Place {
 struct Settings {
   long pairwise_bytes;  // up to this size of all ranks' blocks a result's bits are known
   bool shows;           // each call that starts
+  long long_bytes = 0;  // a rank contributes up to this in some reductions
 };
 
 class Call {

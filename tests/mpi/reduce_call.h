@@ -47,6 +47,8 @@ class ReduceCall : public Call {
     int bytes = 0;
     MPI_Type_size(type_, &bytes);
     count_ = random_count(random, bytes, place.size);
+    if (settings.long_bytes > 0 && random.one_in(3))
+      count_ = random.below(1 + static_cast<int>(settings.long_bytes) / bytes);
     while (has_random_type && needs_network && count_ > 0 &&
            MPI_Aint{count_} * bytes * place.size > settings.pairwise_bytes)
       count_ /= 2;

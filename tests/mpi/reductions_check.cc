@@ -2,7 +2,7 @@
 // checked bit by bit. Plain MPI.
 //
 //   mpirun ... reductions_check [--count N] [--seed S] [--first I] [--threads T] [--pairwise BYTES]
-//                               [--comm any|world] [--until FILE] [--show 1]
+//                               [--long BYTES] [--comm any|world] [--until FILE] [--show 1]
 //
 // Case i depends on (seed, i) alone, so `--seed S --first I --count 1` repeats it. A case is up to
 // eight calls on one or two communicators. Each rank completes their requests in an order of its own.
@@ -13,6 +13,7 @@
 // one that is pairwise by rank, with any operation. Those of MPI's operations on integers, floats and
 // doubles are in arithmetic/reference.h, all others are MPI_Reduce_local's. All other reductions, and
 // all without it, have operations and values that give one result in any order and with any MPI library.
+// --long: in a third of the reductions a rank has up to BYTES.
 // --until: continues after N cases until FILE exists. Rank 0 prints "started" after the first case,
 // and each rank its process id before it. --show: prints each call on stderr. Exit 0 and a line
 // "ok: ..."; else 1, the case and the first wrong byte.
@@ -33,6 +34,7 @@ using namespace reductions;
 // each communicator begins by a barrier.
 bool begins_by_barrier = false;
 
+constexpr long kMostGathered = 32768;  // bytes of all ranks in an allgather that is not MPI's own
 constexpr int kMostCalls = 8, kRenewal = 100, kMostThreads = kMostCounters / kMostCalls;
 
 Place place_of(const char* name, MPI_Comm comm) {
@@ -255,7 +257,7 @@ struct Program {
       Place fresh = duplicate("a freed duplicate");
       // Open MPI 4.1 crashes if a communicator is freed while its own non-blocking functions use it.
       const bool is_served = settings.pairwise_bytes > 0;
-      if (kOpenMpi && is_served) one.limit(settings.pairwise_bytes);
+      if (kOpenMpi && is_served) one.limit(std::min(settings.pairwise_bytes, kMostGathered));
       one.run(fresh, places.draw(random));
       if (!kOpenMpi || is_served) MPI_Comm_free(&fresh.comm);
       report(index, one.finish());
@@ -338,6 +340,7 @@ int main(int argc, char** argv) {
   program.until = option(argc, argv, "--until", nullptr);
   program.settings.shows = atoi(option(argc, argv, "--show", "0")) != 0;
   program.settings.pairwise_bytes = atol(option(argc, argv, "--pairwise", "-1"));
+  program.settings.long_bytes = atol(option(argc, argv, "--long", "0"));
   begins_by_barrier = program.settings.pairwise_bytes > 0;
   if (program.until != nullptr) {
     printf("pid %d %d\n", program.rank, static_cast<int>(getpid()));

@@ -74,10 +74,10 @@ MAY_INCLUDE = {
     COLL_CORE: [WIRE],
     COLL_HOST: [COLL_CORE],
     COLL_REPORTS: [WIRE, REPORTS],
-    COLL_GROUP: [WIRE, COLL_CORE, COLL_HOST, COLL_REPORTS],
-    COLL_UNITS: [WIRE, COLL_CORE, COLL_HOST, COLL_GROUP],
+    COLL_GROUP: [ARITHMETIC, WIRE, COLL_CORE, COLL_HOST, COLL_REPORTS],
+    COLL_UNITS: [ARITHMETIC, WIRE, COLL_CORE, COLL_HOST, COLL_GROUP],
     COLL: [ARITHMETIC, WIRE, *COLL_PARTS],
-    "collectives/fakes": [COLL, *COLL_PARTS],
+    "collectives/fakes": [ARITHMETIC, COLL, *COLL_PARTS],
     "collectives/sim": [COLL, *COLL_PARTS, "collectives/fakes", WIRE, "nic-emulator/engine", SIM_CHECKED],
     "ompi-coll": [COLL, *COLL_PARTS],
     "pmpi": [COLL, *COLL_PARTS],
@@ -116,7 +116,7 @@ TESTS_MAY_INCLUDE = {
     LIVE_CONTROL: [LIVE],
     "controller": [NET],  # both have the same times
     "replica/server": ["libmcast"],  # its fake device
-    **{folder: ["collectives/fakes"] for folder in [COLL, COLL_GROUP]},
+    **{folder: ["collectives/fakes"] for folder in [COLL, COLL_GROUP, COLL_UNITS]},
 }
 
 # Other projects' headers that mark a border -> which folders or files may include them.
