@@ -113,8 +113,9 @@ def table(build, records):
     print("  a reduction group with a host on each port, units of 4 KiB:")
     for row in found["reductions"]:
         both = row["table"]["total"] + row["beside"]["total"]
-        records.add("reductions", f"window {row['window']}", "memory", "bytes", both)
-        print(f"    window of {row['window']:>3} units           {both:>14}")
+        sums = ", floating sums" if row["adds_floats"] else ""
+        records.add("reductions", f"window {row['window']}{sums}", "memory", "bytes", both)
+        print(f"    window of {row['window']:>3} units{sums:<15} {both:>10}")
 
 
 def is_listening(port):

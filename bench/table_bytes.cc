@@ -46,11 +46,14 @@ int main(int argc, char** argv) {
   }
   using cepheus::wire::MrpReduction;
   nlohmann::json reductions = nlohmann::json::array();
-  for (const std::uint16_t window : {16, 64, 256}) {
-    const MrpReduction reduction{MrpReduction::kValues, MrpReduction::kMostUnit, window};
-    reductions.push_back(
-        to_json(TableShape{.ports = ports, .paths = ports, .reduction = reduction}));
-    reductions.back()["window"] = window;
+  for (const std::uint8_t kind : {MrpReduction::kValues, MrpReduction::kOrdered}) {
+    for (const std::uint16_t window : {16, 64, 256}) {
+      const MrpReduction reduction{kind, MrpReduction::kMostUnit, window};
+      reductions.push_back(
+          to_json(TableShape{.ports = ports, .paths = ports, .reduction = reduction}));
+      reductions.back()["window"] = window;
+      reductions.back()["adds_floats"] = kind == MrpReduction::kOrdered;
+    }
   }
   const nlohmann::json out = {{"hosts", hosts},
                               {"trunks", trunks},

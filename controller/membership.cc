@@ -83,6 +83,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       confirm(MrpType::kActivate, out);
       if (state_ == State::kActive) return Task::kNone;
       path_.window = message.path.value_or(wire::MrpPath()).window;
+      is_flat_ = message.tree && message.tree->has(wire::MrpTree::kGroupIsFlat);
       set_state(State::kActive, "the leader activated the group");
       return Task::kActivated;
     case MrpType::kUnregister:
@@ -170,7 +171,7 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, O
       refuse(h, MrpReject::kMalformed, out);
       return Task::kNone;
     }
-    if (message.reduction && message.reduction->kind != wire::MrpReduction::kValues) {
+    if (message.reduction && !message.reduction->has_known_kind()) {
       refuse(h, MrpReject::kNotServed, out);
       return Task::kNone;
     }

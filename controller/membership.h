@@ -74,6 +74,8 @@ class Membership {
   const wire::MrpPath& path() const { return path_; }
   // Of a reduction group, by REGISTER.
   const wire::MrpReduction& reduction() const { return reduction_; }
+  // Of an active reduction group: the switches combine values in pairs by the members' addresses.
+  bool is_flat() const { return is_flat_; }
   // The switches leave the PSNs at a change of the source to the hosts.
   bool host_sync() const { return host_sync_; }
 
@@ -105,6 +107,7 @@ class Membership {
   std::uint32_t instance_ = 0;
   Ipv4 leader_;
   bool host_sync_ = false;
+  bool is_flat_ = false;
   wire::MrpPath path_;
   Backoff leave_;
 };

@@ -108,6 +108,23 @@ TEST(Membership, RefusesReductionGroupsThatNoSwitchServes) {
   EXPECT_EQ(m.receive(message), MemberTask::kRegistered);
 }
 
+TEST(MembersOfAReduction, KnowWhetherTheGroupIsFlat) {
+  for (const std::uint8_t flags : {0, 1, 2}) {
+    Member m;
+    m.membership = Membership(member(1), 4096, true);
+    MrpMessage message = register_message();
+    message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 64, true};
+    m.receive(message);
+    m.receive(of_group(MrpType::kConnect));
+    m.connected(true);
+    message = of_group(MrpType::kActivate);
+    message.tree = wire::MrpTree{1, flags, host(0), host(1), 2};
+    EXPECT_EQ(m.receive(message), MemberTask::kActivated);
+    EXPECT_EQ(m.membership.is_flat(), flags == wire::MrpTree::kGroupIsFlat);
+    EXPECT_TRUE(m.membership.reduction().ascends);
+  }
+}
+
 TEST(Membership, SendsItsPathMtuAndTakesTheGroups) {
   Member m;
   m.membership = Membership(member(1), 4096);

@@ -127,6 +127,9 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
     return wire::invalid("too many members: a group has 65535 at most");
   }
   std::vector<MrpMember> sorted(members.begin(), members.end());
+  if (config_.reduction) {
+    config_.reduction->ascends = std::ranges::is_sorted(members, {}, &MrpMember::host);
+  }
   std::ranges::sort(sorted, {}, &MrpMember::host);
   const auto twice = std::ranges::adjacent_find(sorted, {}, &MrpMember::host);
   if (twice != sorted.end()) {
@@ -221,6 +224,7 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
   }
   if (message.path) take_path(now, *message.path, out);
   if (state_ == State::kFailed) return;
+  if (message.tree && message.tree->has(wire::MrpTree::kGroupIsFlat)) is_flat_ = true;
   const bool from_member = members_.has(from);
   for (const MrpMember& m : message.list()) {
     // A switch confirms for the members behind it, and drops a host's CONFIRM for other hosts.

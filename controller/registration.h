@@ -183,6 +183,10 @@ class Registration {
   const wire::MrpPath& path() const { return path_; }
   // The path in ACTIVATE and in all its repeats: all members begin with the same one.
   const wire::MrpPath& first_path() const { return first_path_; }
+  // Of an active reduction group: the switches combine values in pairs by the members' addresses.
+  bool is_flat() const { return is_flat_; }
+  // Of a reduction group: addresses ascend in the order of the members that start() got.
+  bool ascends() const { return config_.reduction && config_.reduction->ascends; }
   // The members' answers about Membership::host_sync; they must agree.
   bool host_sync() const { return host_sync_.value_or(false); }
   void check_consistent() const;
@@ -228,6 +232,7 @@ class Registration {
   Instant refreshed_at_{};         // before the group was active
   const char* held_ = nullptr;     // why the group is not activated
   bool knows_window_ = false;      // some switch has sent one
+  bool is_flat_ = false;
   wire::MrpPath path_, spread_;    // the switches' last number, and the one that members have
   wire::MrpPath first_path_;       // in ACTIVATE
   std::optional<bool> host_sync_;  // known with the first CONFIRM

@@ -334,6 +334,7 @@ TEST(Registration, NamesAReductionGroupInEachPacketOfItsList) {
   EXPECT_EQ(out.messages[0].list().size(), MrpMessage::kMaxWithReduction);
   leader.on_timer(leader.deadline(), out);
   ASSERT_EQ(out.messages.size(), 4u) << "and in repeats";
+  config.reduction->ascends = true;
   for (const MrpMessage& message : out.messages) EXPECT_EQ(message.reduction, config.reduction);
   out.clear();
   leader.give_up(kStart, "", out);
@@ -344,6 +345,21 @@ TEST(Registration, NamesAReductionGroupInEachPacketOfItsList) {
     const auto started = other.start(kStart, members(4), out);
     ASSERT_FALSE(started);
     EXPECT_THAT(started.error().text, HasSubstr("a power of two up to 256"));
+  }
+}
+
+TEST(Registration, ShowsMembersOfAReductionWhetherAddressesAscend) {
+  RegistrationConfig config = leader_config();
+  config.lost_member = LostMember::kEndsGroup;
+  config.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 64};
+  std::vector<MrpMember> list = members(4);
+  for (const bool ascends : {true, false}) {
+    Registration leader(config, kGroup, kEpoch);
+    Outbox out;
+    ASSERT_TRUE(leader.start(kStart, list, out));
+    EXPECT_EQ(leader.ascends(), ascends);
+    EXPECT_EQ(out.messages.at(0).reduction->ascends, ascends);
+    std::swap(list[1], list[3]);
   }
 }
 

@@ -40,11 +40,11 @@ std::string contributions_text(std::span<const MrpMember> named) {
   return text;
 }
 
-// An operation on this type that a switch serves, but not of this number of bytes.
+// There is such an operation on this type, but not of this number of bytes.
 bool divides_value(const MrpMember& member) {
   const auto what = wire::ReductionImm::from_what(member.flags);
   const auto combiner = arithmetic::Combiner::find(what.operation, what.type);
-  return combiner && !combiner->depends_on_pairs() && member.token % combiner->size() != 0;
+  return combiner && member.token % combiner->size() != 0;
 }
 
 std::string operation_text(std::span<const MrpMember> named) {

@@ -23,8 +23,7 @@ GroupSettings settings_of(const Facilities& facilities, const GroupConfig& confi
       .nic_window = facilities.nic_window,
       .can_receive = config.lane != MCAST_LANE_EAGER || config.recv_cb != nullptr};
   if (config.reduction_window > 0) {
-    settings.reduction = {wire::MrpReduction::kValues,
-                          std::min(path_mtu, wire::MrpReduction::kMostUnit),
+    settings.reduction = {config.reduction_kind, std::min(path_mtu, wire::MrpReduction::kMostUnit),
                           config.reduction_window};
   }
   return settings;
@@ -110,6 +109,8 @@ mcast_group_attr_t Group::attributes() const {
   out.members = static_cast<std::uint32_t>(role.member_count());
   out.members_missing = static_cast<std::uint32_t>(role.missing_count());
   out.is_leader = role.is_leader() ? 1 : 0;
+  out.is_flat = role.pairs().are_flat ? 1 : 0;
+  out.is_ascending = role.pairs().ascend ? 1 : 0;
   out.max_message = max_message();
   out.window = work().window().limit();
   out.portion = bulk_ ? bulk_->portion() : 0;

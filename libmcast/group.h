@@ -25,10 +25,11 @@ struct GroupConfig {
   std::size_t max_eager = 8192;
   QueueDepths depths{64, 64};
   std::uint16_t reduction_window = 0;  // units; 0: on other lanes
-  bool same_key = false;               // of bulk lanes
-  bool per_request = false;            // of bulk lanes
-  bool sender_group = false;           // of bulk lanes
-  wire::Qpn virtual_qpn;  // of sender groups, for the member that leads; 0: it never leads
+  std::uint8_t reduction_kind = wire::MrpReduction::kValues;
+  bool same_key = false;      // of bulk lanes
+  bool per_request = false;   // of bulk lanes
+  bool sender_group = false;  // of bulk lanes
+  wire::Qpn virtual_qpn;      // of sender groups, for the member that leads; 0: it never leads
   mrp::LostMember lost_member = mrp::LostMember::kEvicted;
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;

@@ -126,6 +126,8 @@ Expected<void> check_sender_group(const mcast_group_params_t& p) {
 // 0 on other lanes.
 Expected<std::uint16_t> reduction_window_of(const mcast_group_params_t& p) {
   if (p.lane != MCAST_LANE_REDUCTION) {
+    if (p.floating_sums != 0)
+      return fail(MCAST_ERR_INVALID, "floating_sums: only of reduction lanes");
     if (p.reduction_window == 0) return std::uint16_t{0};
     return fail(MCAST_ERR_INVALID, "reduction_window: only of reduction lanes");
   }
@@ -172,6 +174,7 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
   const auto window = reduction_window_of(p);
   if (!window) return tl::unexpected(window.error());
   config.reduction_window = *window;
+  if (p.floating_sums != 0) config.reduction_kind = wire::MrpReduction::kOrdered;
   if (p.lost_member != MCAST_LOST_MEMBER_EVICTED && p.lost_member != MCAST_LOST_MEMBER_ENDS_GROUP) {
     return fail(MCAST_ERR_INVALID,
                 "lost_member: use MCAST_LOST_MEMBER_EVICTED or MCAST_LOST_MEMBER_ENDS_GROUP");

@@ -35,9 +35,20 @@ struct Call {
   mcast_op_t* op;
 };
 
+// Sums and products of floating-point numbers need a group that was created for them.
+bool is_served(const ReductionLane& lane, const ReductionUnits::Kind& kind) {
+  const auto combiner = Combiner::find(kind.operation, kind.type);
+  return !combiner || !combiner->depends_on_pairs() || lane.has_floating_sums();
+}
+
 mcast_status_t check(Group& g, const Call& call) {
   const ReductionLane::Block& block = call.block;
   if (g.reduction() == nullptr) return wrong_lane(g, "a reduction");
+  if (!is_served(*g.reduction(), call.kind)) {
+    return invalid(
+        "the group's switches don't add or multiply floating-point numbers: create it with "
+        "floating_sums, or use mcast_gather()");
+  }
   if (call.op == nullptr || call.op->done == nullptr) return invalid("a reduction needs op->done");
   if (call.result == nullptr && call.length > 0) return invalid("the result is null");
   if (block.data == nullptr && block.length > 0) return invalid("the contribution is null");
@@ -119,8 +130,6 @@ mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution,
         "mcast_reduce() has no such operation on this type: pass an mcast_reduction_t and an "
         "mcast_type_t, and bitwise and logical operations with integers only");
   }
-  if (combiner->depends_on_pairs())
-    return invalid("the switches don't add or multiply floating-point numbers: use mcast_gather()");
   if (count > SIZE_MAX / combiner->size())
     return invalid("count is too large: its values have more bytes than memory can have");
   const std::size_t length = count * combiner->size();

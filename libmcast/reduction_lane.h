@@ -50,6 +50,7 @@ class ReductionLane final : public Lane {
 
   // The queue pair is about to be connected: the group's path MTU is known.
   void begin(std::uint16_t epoch);
+  bool has_floating_sums() const { return reduction_.kind == wire::MrpReduction::kOrdered; }
   // A reduction of this many bytes: its packets don't fit into the slots, or into a queue on the way.
   bool is_long(std::size_t length) const;
   // MCAST_ERR_INVALID: a result is longer than MCAST_REDUCTION_PACKETS units.

@@ -51,11 +51,40 @@ TEST_F(ReductionLaneOverFake, RefusesOperationsThatSwitchesDoNotHave) {
   EXPECT_EQ(
       mcast_reduce(group_, "1234", nullptr, buffer_, nullptr, 1, MCAST_SUM, MCAST_FLOAT, &op_),
       MCAST_ERR_INVALID);
-  EXPECT_THAT(mcast_last_error(), HasSubstr("use mcast_gather()"));
+  EXPECT_THAT(mcast_last_error(), HasSubstr("floating_sums, or use mcast_gather()"));
   EXPECT_EQ(mcast_reduce(group_, "1", nullptr, buffer_, nullptr, SIZE_MAX / 4, MCAST_SUM,
                          MCAST_INT64, &op_),
             MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("count is too large"));
+}
+
+class FloatingSumsOverFake : public FakeGroup {
+ protected:
+  FloatingSumsOverFake() {
+    reduction_ = {wire::MrpReduction::kOrdered, kMtu, kWindow};
+    mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+    params.lane = MCAST_LANE_REDUCTION;
+    params.reduction_window = kWindow;
+    params.floating_sums = 1;
+    make(params);
+  }
+  ~FloatingSumsOverFake() override { drop(); }
+
+  Op op_;  // as long as the group
+};
+
+TEST_F(FloatingSumsOverFake, AreSentAsTheyAre) {
+  become_active();
+  double number = 1.5;
+  ASSERT_EQ(
+      mcast_reduce(group_, &number, nullptr, &number, nullptr, 1, MCAST_SUM, MCAST_DOUBLE, &op_),
+      MCAST_INPROGRESS);
+  const std::uint32_t imm = wire::ReductionImm{9, 9, kEpoch, 0}.value();
+  EXPECT_EQ(pair().sends.front().imm, imm);
+  const double sum = 3.25;
+  FakeGroup::deliver(std::string(reinterpret_cast<const char*>(&sum), sizeof sum), imm);
+  EXPECT_EQ(op_.status, MCAST_OK);
+  EXPECT_EQ(number, sum);
 }
 
 // Each constant of the API has its code of the wire in the immediate data.
@@ -206,6 +235,13 @@ TEST_F(FakeGroup, ReductionsNeedTheirLane) {
   EXPECT_THAT(mcast_last_error(), HasSubstr("a reduction on a bulk lane"));
 }
 
+TEST_F(FakeGroup, FloatingSumsAreOfReductionsAlone) {
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.floating_sums = 1;
+  EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("floating_sums: only of reduction lanes"));
+}
+
 TEST_F(FakeGroup, ReductionWindowsAreChecked) {
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.reduction_window = 64;
@@ -320,7 +356,7 @@ TEST_F(ReductionLaneOverFake, FailsIfTheDeviceRefusesAContribution) {
 TEST_F(ReductionLaneOverFake, RegistersItsKindAsALeader) {
   lead();
   EXPECT_EQ(registered().reduction,
-            (wire::MrpReduction{wire::MrpReduction::kValues, kMtu, kWindow}));
+            (wire::MrpReduction{wire::MrpReduction::kValues, kMtu, kWindow, true}));
   EXPECT_NE(registered().header.flags & wire::MrpHeader::kLossEnds, 0);
   reject(wire::MrpReject::kNoMemory);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);

@@ -67,7 +67,9 @@ bool take_record(MrpMessage& message, const MrpReduction& reduction) {
 
 bool take_record(MrpMessage& message, const MrpTree& tree) {
   const MrpType type = message.header.type;
-  if (message.tree || (type != MrpType::kConfirm && type != MrpType::kActivate)) return false;
+  const bool may_have_one =
+      type == MrpType::kConfirm || type == MrpType::kConnect || type == MrpType::kActivate;
+  if (message.tree || !may_have_one) return false;
   message.tree = tree;
   return true;
 }
@@ -197,8 +199,8 @@ void MrpPath::emit(std::span<std::uint8_t, kSize> out) const {
 std::optional<MrpReduction> MrpReduction::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
-  if (p[0] != kRecordType || p[1] != kSize / kWord || p[3] != 0) return std::nullopt;
-  return MrpReduction{p[2], load_be16(p + 4), load_be16(p + 6)};
+  if (p[0] != kRecordType || p[1] != kSize / kWord || p[3] > 1) return std::nullopt;
+  return MrpReduction{p[2], load_be16(p + 4), load_be16(p + 6), p[3] != 0};
 }
 
 void MrpReduction::emit(std::span<std::uint8_t, kSize> out) const {
@@ -206,13 +208,14 @@ void MrpReduction::emit(std::span<std::uint8_t, kSize> out) const {
   p[0] = kRecordType;
   p[1] = kSize / kWord;
   p[2] = kind;
-  p[3] = 0;
+  p[3] = ascends ? 1 : 0;
   store_be16(p + 4, unit);
   store_be16(p + 6, window);
 }
 
 void MrpTree::add(const MrpTree& other) {
   if (members == 0 || other.lowest < lowest) lowest = other.lowest;
+  highest = std::max(highest, other.highest);
   height = std::max(height, other.height);
   members += other.members;
 }
@@ -221,8 +224,9 @@ std::optional<MrpTree> MrpTree::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kRecordType || p[1] != kSize / kWord) return std::nullopt;
-  const MrpTree tree{p[2], p[3], Ipv4(load_be32(p + 4)), load_be32(p + 8)};
-  const bool has_members = tree.height > 0 && tree.members > 0 && !tree.lowest.is_unset();
+  const MrpTree tree{p[2], p[3], Ipv4(load_be32(p + 4)), Ipv4(load_be32(p + 8)), load_be32(p + 12)};
+  const bool has_members =
+      tree.height > 0 && tree.members > 0 && !tree.lowest.is_unset() && tree.lowest <= tree.highest;
   return has_members ? std::optional(tree) : std::nullopt;
 }
 
@@ -233,7 +237,8 @@ void MrpTree::emit(std::span<std::uint8_t, kSize> out) const {
   p[2] = height;
   p[3] = flags;
   store_be32(p + 4, lowest.value());
-  store_be32(p + 8, members);
+  store_be32(p + 8, highest.value());
+  store_be32(p + 12, members);
 }
 
 bool MrpMessage::add(const MrpMember& m) {

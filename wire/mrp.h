@@ -17,11 +17,12 @@
 //   |1|    5    |     2     |       path MTU        |   payload bytes; 0: no limit is known
 //   |                window, packets                |   0: no limit is known
 //   REDUCTION, 8 bytes, at most once, in REGISTER alone:
-//   |0|    8    |     2     |   kind    |     0     |
+//   |0|    8    |     2     |   kind    |   flags   |
 //   |     unit, bytes       |    window, units      |
-//   TREE, 12 bytes, at most once, in CONFIRM and ACTIVATE between switches:
-//   |0|    9    |     3     |  height   |   flags   |
+//   TREE, 16 bytes, at most once, in CONFIRM, CONNECT and ACTIVATE, sent by switches alone:
+//   |0|    9    |     4     |  height   |   flags   |
 //   |               lowest IPv4 address             |   of the members at the sender's side
+//   |              highest IPv4 address             |
 //   |                    members                    |   ... their number
 //   REGION, 28 bytes, in PUBLISH alone: wire/publication.h
 //
@@ -170,32 +171,43 @@ struct MrpReduction {
   // Barriers, and all operations but sums and products of floating-point numbers. Kind 1 was of
   // plain bytes alone: a switch that knows only that one refuses this one.
   static constexpr std::uint8_t kValues = 2;
+  // Those, too: each slot has the partial sums of pairs.
+  static constexpr std::uint8_t kOrdered = 3;
   std::uint8_t kind = kValues;
   // Payload bytes of a packet at most, a multiple of kUnitStep; the path MTU may be less.
   std::uint16_t unit = 0;
   std::uint16_t window = 0;  // units that a member may have under way: a power of two
+  // The members' addresses ascend in the order of the leader's list. Flag 1; others are 0.
+  bool ascends = false;
 
+  bool has_known_kind() const { return kind == kValues || kind == kOrdered; }
   bool is_valid() const {
     return unit > 0 && unit % kUnitStep == 0 && unit <= kMostUnit && window <= kMostWindow &&
            std::has_single_bit(window);
   }
-  // A whole record. Empty if `data` does not begin with one, or a reserved byte is not 0.
+  // A whole record. Empty if `data` does not begin with one, or it has other flags.
   static std::optional<MrpReduction> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out) const;
   friend constexpr bool operator==(const MrpReduction&, const MrpReduction&) = default;
 };
 
 // The members of a reduction group at the side of the switch that sends it: behind that switch in a
-// CONFIRM, and all others in an ACTIVATE (docs/protocol.md, "The root of a reduction").
+// CONFIRM, and all others in a CONNECT or ACTIVATE (docs/protocol.md, "The root of a reduction"). To
+// a host: all members.
 struct MrpTree {
   static constexpr std::uint8_t kRecordType = 9;
-  static constexpr std::size_t kSize = 12;
+  static constexpr std::size_t kSize = 16;
+  // The members at this side are combined in pairs by their addresses.
+  static constexpr std::uint8_t kSideIsFlat = 1;
+  // The root has found that all members are. Known at the sender's side.
+  static constexpr std::uint8_t kGroupIsFlat = 2;
   std::uint8_t height = 0;    // links from the sender to the farthest of them; at least 1
-  std::uint8_t flags = 0;     // reserved: sent as 0, and ignored
-  Ipv4 lowest;                // the first of them by address
+  std::uint8_t flags = 0;     // others are sent as 0, and ignored
+  Ipv4 lowest, highest;       // the first and the last of them by address
   std::uint32_t members = 0;  // at least 1
 
-  // Both sides together.
+  bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
+  // Both sides together, without flags.
   void add(const MrpTree& other);
   // A whole record. Empty if `data` does not begin with one, or it has no member.
   static std::optional<MrpTree> parse(std::span<const std::uint8_t> data);

@@ -57,12 +57,14 @@ void print(const MrpMessage& m, const MrpKey* key) {
   if (m.path) std::printf("[%d, %u]", m.path->mtu, m.path->window);
   std::printf("], \"reductions\": [");
   if (m.reduction) {
-    std::printf("[%d, %d, %d]", m.reduction->kind, m.reduction->unit, m.reduction->window);
+    std::printf("[%d, %d, %d, %d]", m.reduction->kind, m.reduction->ascends ? 1 : 0,
+                m.reduction->unit, m.reduction->window);
   }
   std::printf("], \"trees\": [");
   if (m.tree) {
-    std::printf("[%d, %d, \"%s\", %u]", m.tree->height, m.tree->flags,
-                m.tree->lowest.to_string().c_str(), m.tree->members);
+    std::printf("[%d, %d, \"%s\", \"%s\", %u]", m.tree->height, m.tree->flags,
+                m.tree->lowest.to_string().c_str(), m.tree->highest.to_string().c_str(),
+                m.tree->members);
   }
   std::printf("]}\n");
 }
@@ -111,12 +113,14 @@ MrpMessage message(MrpType type, std::uint16_t flags, std::size_t members, std::
            static_cast<std::uint32_t>(random())});
   }
   if (type == MrpType::kRegister && (flags & 1) != 0 && members < MrpMessage::kMaxMembers) {
-    m.reduction = MrpReduction{static_cast<std::uint8_t>(random()), 4096, 64};
+    m.reduction = MrpReduction{static_cast<std::uint8_t>(random()), 4096, 64, members > 0};
   }
-  const bool may_have_tree = type == MrpType::kConfirm || type == MrpType::kActivate;
+  const bool may_have_tree =
+      type == MrpType::kConfirm || type == MrpType::kConnect || type == MrpType::kActivate;
   if (may_have_tree && (flags & 1) != 0 && members < MrpMessage::kMaxMembers) {
-    m.tree = MrpTree{static_cast<std::uint8_t>(1 + random() % 255), 0,
-                     Ipv4(static_cast<std::uint32_t>(random() | 1)),
+    m.tree = MrpTree{static_cast<std::uint8_t>(1 + random() % 255),
+                     static_cast<std::uint8_t>(random() % 4),
+                     Ipv4(static_cast<std::uint32_t>(random() | 1)), Ipv4(0xFFFF'FFFF),
                      static_cast<std::uint32_t>(random() | 1)};
   }
   if ((flags & 1) != 0) {

@@ -145,7 +145,11 @@ TEST(MrpReduction, IsThereOnceWholeAndInRegisterAlone) {
   EXPECT_FALSE(MrpMessage::parse(with_record(twice)));
   EXPECT_FALSE(MrpMessage::parse(with_record({8, 1, 1, 0})));
   EXPECT_FALSE(MrpMessage::parse(with_record({8, 3, 1, 0, 0x10, 0, 0, 64, 0, 0, 0, 0})));
-  EXPECT_FALSE(MrpMessage::parse(with_record({8, 2, 1, 1, 0x10, 0, 0, 64}))) << "reserved";
+  EXPECT_FALSE(MrpMessage::parse(with_record({8, 2, 1, 2, 0x10, 0, 0, 64}))) << "unknown flag";
+  const auto ascending = MrpMessage::parse(with_record({8, 2, 2, 1, 0x10, 0, 0, 64}));
+  ASSERT_TRUE(ascending);
+  EXPECT_TRUE(ascending->reduction->ascends);
+  EXPECT_EQ(MrpMessage::parse(bytes_of(*ascending))->reduction, ascending->reduction);
   auto confirm = with_record(once);
   confirm[1] = static_cast<std::uint8_t>(MrpType::kConfirm);
   EXPECT_FALSE(MrpMessage::parse(confirm));
@@ -278,7 +282,7 @@ TEST(MrpRefusal, AnswersARegisterWithAnUnknownRequiredRecord) {
 }
 
 TEST(MrpRefusal, AnswersARegisterWithAReductionOfAnotherVersion) {
-  EXPECT_TRUE(refuse_version(with_record({8, 2, 1, 1, 0x10, 0, 0, 64}))) << "reserved";
+  EXPECT_TRUE(refuse_version(with_record({8, 2, 1, 2, 0x10, 0, 0, 64}))) << "reserved";
   EXPECT_TRUE(refuse_version(with_record({8, 3, 1, 0, 0x10, 0, 0, 64, 0, 0, 0, 0}))) << "longer";
   EXPECT_FALSE(refuse_version(with_record({8, 30, 1, 0, 0x10, 0, 0, 64}))) << "cut off";
 }

@@ -19,11 +19,11 @@ MrpMessage confirm_with(const MrpTree& tree) {
 }
 
 TEST(MrpTree, HasTheLayoutOfItsDiagramBeforePath) {
-  MrpMessage m = confirm_with({7, 0x81, Ipv4(10, 1, 2, 3), 0x04050607});
+  MrpMessage m = confirm_with({7, 0x81, Ipv4(10, 1, 2, 3), Ipv4(11, 1, 2, 3), 0x04050607});
   m.path = MrpPath{0x0102, 0x03040506};
   const auto bytes = bytes_of(m);
-  const std::vector<std::uint8_t> expected = {9, 3, 7,    0x81, 10, 1, 2, 3, 4, 5,
-                                              6, 7, 0x85, 2,    1,  2, 3, 4, 5, 6};
+  const std::vector<std::uint8_t> expected = {9, 4, 7, 0x81, 10,   1, 2, 3, 11, 1, 2, 3,
+                                              4, 5, 6, 7,    0x85, 2, 1, 2, 3,  4, 5, 6};
   ASSERT_EQ(bytes.size(), MrpHeader::kSize + MrpMember::kSize + expected.size());
   EXPECT_TRUE(std::equal(expected.rbegin(), expected.rend(), bytes.rbegin()));
   const auto parsed = MrpMessage::parse(bytes);
@@ -32,14 +32,15 @@ TEST(MrpTree, HasTheLayoutOfItsDiagramBeforePath) {
   EXPECT_EQ(parsed->path, m.path);
 }
 
-TEST(MrpTree, IsThereOnceWholeAndInConfirmAndActivateAlone) {
-  const auto bytes = bytes_of(confirm_with({1, 0, Ipv4(10, 0, 0, 2), 1}));
+TEST(MrpTree, IsThereOnceWholeAndInConfirmConnectAndActivateAlone) {
+  const Ipv4 host(10, 0, 0, 2);
+  const auto bytes = bytes_of(confirm_with({1, 0, host, host, 1}));
   for (int type = 1; type <= static_cast<int>(MrpType::kConnect); ++type) {
     auto other = bytes;
     other[1] = static_cast<std::uint8_t>(type);
     const auto kind = static_cast<MrpType>(type);
     EXPECT_EQ(MrpMessage::parse(other).has_value(),
-              kind == MrpType::kConfirm || kind == MrpType::kActivate)
+              kind == MrpType::kConfirm || kind == MrpType::kConnect || kind == MrpType::kActivate)
         << to_string(kind);
   }
   const auto with_behind = [&](std::vector<std::uint8_t> behind) {
@@ -49,12 +50,12 @@ TEST(MrpTree, IsThereOnceWholeAndInConfirmAndActivateAlone) {
     return MrpMessage::parse(longer);
   };
   EXPECT_TRUE(with_behind({}));
-  EXPECT_FALSE(with_behind({9, 3, 1, 0, 10, 0, 0, 2, 0, 0, 0, 1})) << "twice";
+  EXPECT_FALSE(with_behind({9, 4, 1, 0, 10, 0, 0, 2, 10, 0, 0, 2, 0, 0, 0, 1})) << "twice";
   auto shorter = bytes;
   shorter.resize(bytes.size() - 4);
   shorter[11] = static_cast<std::uint8_t>(shorter.size());
   EXPECT_FALSE(MrpMessage::parse(shorter));
-  shorter[shorter.size() - 7] = 2;  // its words
+  shorter[shorter.size() - 11] = 3;  // its words
   EXPECT_FALSE(MrpMessage::parse(shorter));
 }
 
@@ -63,14 +64,15 @@ TEST(MrpTree, HasAMember) {
   const auto is_read = [](const MrpTree& tree) {
     return MrpMessage::parse(bytes_of(confirm_with(tree))).has_value();
   };
-  EXPECT_TRUE(is_read({1, 0xFF, host, 1})) << "flags are ignored";
-  EXPECT_FALSE(is_read({0, 0, host, 1}));
-  EXPECT_FALSE(is_read({1, 0, host, 0}));
-  EXPECT_FALSE(is_read({1, 0, Ipv4(), 1}));
+  EXPECT_TRUE(is_read({1, 0xFF, host, host, 1})) << "unknown flags are ignored";
+  EXPECT_FALSE(is_read({0, 0, host, host, 1}));
+  EXPECT_FALSE(is_read({1, 0, host, host, 0}));
+  EXPECT_FALSE(is_read({1, 0, Ipv4(), host, 1}));
+  EXPECT_FALSE(is_read({1, 0, host, Ipv4(10, 0, 0, 1), 1}));
 }
 
 TEST(MrpTree, FitsBesideAListOfItsOwnLengthAndPath) {
-  MrpMessage m = confirm_with({1, 0, Ipv4(10, 0, 0, 2), 1});
+  MrpMessage m = confirm_with({1, 0, Ipv4(10, 0, 0, 2), Ipv4(10, 0, 0, 2), 1});
   while (m.member_count < MrpMessage::kMaxWithReduction) m.add({Ipv4(1), Qpn(1)});
   m.path = MrpPath{4096, 68};
   EXPECT_TRUE(m.has_space_for_tree()) << "it has one";
@@ -86,10 +88,10 @@ TEST(MrpTree, FitsBesideAListOfItsOwnLengthAndPath) {
 
 TEST(MrpTree, OfTwoSidesReachesTheFarthestMember) {
   MrpTree all;
-  all.add({2, 0, Ipv4(9), 3});
-  all.add({5, 0, Ipv4(7), 1});
-  all.add({1, 0, Ipv4(8), 2});
-  EXPECT_EQ(all, (MrpTree{5, 0, Ipv4(7), 6}));
+  all.add({2, 1, Ipv4(9), Ipv4(20), 3});
+  all.add({5, 1, Ipv4(7), Ipv4(7), 1});
+  all.add({1, 1, Ipv4(8), Ipv4(12), 2});
+  EXPECT_EQ(all, (MrpTree{5, 0, Ipv4(7), Ipv4(20), 6}));
 }
 
 }  // namespace

@@ -60,6 +60,8 @@ std::vector<Check> all_checks() {
       {"write_bounds", {&Plan::writes, &Plan::sender_groups}, kSenders},
       {"reduction_all_paths", {&Plan::reductions}, kReductions},
       {"reduction_add_once", {&Plan::reductions}, kReductions},
+      {"reduction_in_pairs", {&Plan::reductions}, kReductions},
+      {"reduction_order", {&Plan::reductions}, kReductions},
       {"reduction_in_order", {&Plan::reductions}, kReductions},
       {"reduction_duplicates", {&Plan::reductions}, kReductions},
       {"reduction_repeats", {&Plan::reductions}, kReductions},

@@ -66,6 +66,7 @@ json Member::create(const json& c) {
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.lane = g.is_eager ? MCAST_LANE_EAGER : reduces ? MCAST_LANE_REDUCTION : MCAST_LANE_BULK;
   params.reduction_window = c.value("reduction_window", 0u);
+  params.floating_sums = c.value("floating_sums", 0);
   params.max_eager = c.value("max_eager", std::size_t{0});
   params.recv_depth = c.value("recv_depth", 0u);
   params.send_depth = c.value("send_depth", 0u);
@@ -109,6 +110,8 @@ json Member::query(Group& g) {
   out["mcst_id"] = attr.mcst_id;
   out["epoch"] = attr.epoch;
   out["is_leader"] = attr.is_leader;
+  out["is_flat"] = attr.is_flat != 0;
+  out["is_ascending"] = attr.is_ascending != 0;
   out["members"] = attr.members;
   out["messages_sent"] = attr.messages_sent;
   out["messages_received"] = attr.messages_received;

@@ -1,5 +1,5 @@
 // Reductions of values that all members can work out, by one operation and type after the other. Each
-// result is compared with the fold of all contributions.
+// result is compared with all contributions, combined in pairs by index.
 #include <mcast/reduce.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Kind {
   mcast_type_t type;
   std::size_t size;
   void (*combine)(std::uint8_t* result, const std::uint8_t* value);
+  void (*narrow)(std::uint8_t* value) = nullptr;  // makes a number of any bits
 };
 
 template <typename T, typename Op>
@@ -87,6 +89,31 @@ constexpr Kind kKinds[] = {
     kind_of<std::uint32_t>(MCAST_BAND, MCAST_UINT32, kSame),
 };
 
+// Thirds of integers: their sums and products are rounded, so they depend on their pairs.
+template <typename T>
+void make_third(std::uint8_t* value) {
+  std::int32_t bits;
+  std::memcpy(&bits, value, sizeof bits);
+  const T third = static_cast<T>(bits) / 3;
+  std::memcpy(value, &third, sizeof third);
+}
+
+template <typename T, typename Op>
+constexpr Kind sum_of(mcast_reduction_t operation, mcast_type_t type, Op op) {
+  Kind kind = kind_of<T>(operation, type, op);
+  kind.narrow = make_third<T>;
+  return kind;
+}
+
+// Of groups with floating_sums.
+constexpr Kind kFloatingKinds[] = {
+    sum_of<double>(MCAST_SUM, MCAST_DOUBLE, kSum),
+    sum_of<float>(MCAST_SUM, MCAST_FLOAT, kSum),
+    kind_of<std::uint64_t>(MCAST_SUM, MCAST_INT64, kSum),
+    sum_of<double>(MCAST_PROD, MCAST_DOUBLE, kProduct),
+    kind_of<float>(MCAST_MAX, MCAST_FLOAT, kMore),
+};
+
 // Any bits. A quarter of the values is 0, at other indices for each member and round: a logical
 // result of all members is as often true as false.
 std::vector<std::uint8_t> contribution_of(const json& c, const Kind& kind, std::uint64_t round,
@@ -96,19 +123,22 @@ std::vector<std::uint8_t> contribution_of(const json& c, const Kind& kind, std::
   if (c.value("mixed", false)) count = 1 + (round * 2'654'435'761u >> 7) % count;
   auto bytes = pattern(seed, count * kind.size);
   for (std::size_t i = 0; i < bytes.size(); i += kind.size) {
+    if (kind.narrow != nullptr) kind.narrow(&bytes[i]);
     if (wire::splitmix(seed, i / kind.size) % 4 != 0) continue;
     std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(i), kind.size, std::uint8_t{0});
   }
   return bytes;
 }
 
-std::vector<std::uint8_t> result_of(const json& c, const Kind& kind, std::uint64_t round) {
-  auto all = contribution_of(c, kind, round, 0);
-  for (std::size_t member = 1; member < c.at("members").get<std::size_t>(); ++member) {
-    const auto one = contribution_of(c, kind, round, member);
-    for (std::size_t i = 0; i < all.size(); i += kind.size) kind.combine(&all[i], &one[i]);
-  }
-  return all;
+// Of `members` members from `first` on: of the largest power of two of them, and of the others.
+std::vector<std::uint8_t> result_of(const json& c, const Kind& kind, std::uint64_t round,
+                                    std::size_t first, std::size_t members) {
+  if (members == 1) return contribution_of(c, kind, round, first);
+  const std::size_t half = std::bit_ceil(members) / 2;
+  auto left = result_of(c, kind, round, first, half);
+  const auto right = result_of(c, kind, round, first + half, members - half);
+  for (std::size_t i = 0; i < left.size(); i += kind.size) kind.combine(&left[i], &right[i]);
+  return left;
 }
 
 struct Call {
@@ -126,10 +156,15 @@ void on_values(mcast_op_t* op, mcast_status_t status, std::size_t, std::uint32_t
   static_cast<Call*>(op->user)->status = status;
 }
 
+std::span<const Kind> kinds_of(const json& c) {
+  return c.value("floating", false) ? std::span<const Kind>(kFloatingKinds) : kKinds;
+}
+
 std::unique_ptr<Call> call_of(const json& c, std::uint64_t round) {
+  const std::span<const Kind> kinds = kinds_of(c);
   auto call = std::make_unique<Call>();
   call->op = {on_values, call.get()};
-  call->kind = &kKinds[(c.value("from", 0u) + round) % std::size(kKinds)];
+  call->kind = &kinds[(c.value("from", 0u) + round) % kinds.size()];
   call->round = round;
   call->contribution = contribution_of(c, *call->kind, round, c.at("index").get<std::size_t>());
   if (round % 2 == 0) call->result.resize(call->contribution.size());
@@ -146,8 +181,8 @@ mcast_status_t start(mcast_group_h group, Call& call) {
 }  // namespace
 
 // "rounds" rounds over "count" values each; "mixed": over up to that number. "from": the kind of the
-// first round. Each second one is in place. Up to "under_way" calls are under way. Ends with the
-// first error.
+// first round. "floating": sums of floating-point numbers among them. Each second one is in place. Up
+// to "under_way" calls are under way. Ends with the first error.
 json Member::reduce(Group& g, const json& c) {
   const std::uint64_t rounds = c.at("rounds");
   const auto most = c.value("under_way", std::size_t{1});
@@ -181,7 +216,9 @@ json Member::reduce(Group& g, const json& c) {
     open.pop_front();
     failure = *ended->status;
     if (failure == MCAST_OK) {
-      ++(ended->results() == result_of(c, *ended->kind, ended->round) ? right : wrong);
+      const auto members = c.at("members").get<std::size_t>();
+      const auto expected = result_of(c, *ended->kind, ended->round, 0, members);
+      ++(ended->results() == expected ? right : wrong);
     }
   }
   if (!wait([&] {
@@ -193,7 +230,7 @@ json Member::reduce(Group& g, const json& c) {
           {"text", text},
           {"right", right},
           {"wrong", wrong},
-          {"kinds", std::size(kKinds)}};
+          {"kinds", kinds_of(c).size()}};
 }
 
 }  // namespace cepheus::mcast::e2e

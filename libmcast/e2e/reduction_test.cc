@@ -66,8 +66,9 @@ struct ValueRounds {
   std::size_t count = 0;  // values
   int rounds = 0;
   int under_way = 1;
-  bool is_mixed = false;  // fewer values, too
-  unsigned from = 0;      // the kind of the first round
+  bool is_mixed = false;     // fewer values, too
+  unsigned from = 0;         // the kind of the first round
+  bool is_floating = false;  // of groups with floating_sums
 };
 
 void start_values(Team& team, const ValueRounds& values, const std::vector<int>& members) {
@@ -80,7 +81,8 @@ void start_values(Team& team, const ValueRounds& values, const std::vector<int>&
                   {"rounds", values.rounds},
                   {"under_way", values.under_way},
                   {"mixed", values.is_mixed},
-                  {"from", values.from}});
+                  {"from", values.from},
+                  {"floating", values.is_floating}});
   }
 }
 
@@ -161,6 +163,23 @@ TEST(Reduction, ComputesOnValuesOverSwitchesThatLosePackets) {
   Team team(fabric, kHosts);
   team.form(kReduction, 3);
   reduce_values(team, {700, 110});
+  EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
+}
+
+// Its hosts have ascending addresses, and as many at each switch.
+TEST(Reduction, AddsFloatingPointNumbersInPairsByMember) {
+  const Fabric fabric = lossy_switches();
+  Team team(fabric, kHosts);
+  json group = kReduction;
+  group["floating_sums"] = 1;
+  team.form(group, 3);
+  for (const int i : all(team)) {
+    const json attr = team[i].send_request({{"do", "query"}, {"group", "r"}});
+    EXPECT_TRUE(attr.value("is_flat", false)) << attr;
+    EXPECT_TRUE(attr.value("is_ascending", false)) << attr;
+  }
+  reduce_values(team, {700, 50, 1, false, 0, true});
+  reduce_values(team, {30'000, 20, 3, true, 0, true});
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 

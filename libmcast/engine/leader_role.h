@@ -29,6 +29,9 @@ class LeaderRole final : public AddressedRole {
   std::size_t missing_count() const override {
     return registration_ ? registration_->missing_count() : 0;
   }
+  Pairs pairs() const override {
+    return registration_ ? Pairs{registration_->is_flat(), registration_->ascends()} : Pairs();
+  }
   void on_timer(wire::Instant now, GroupOutput& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
   void send_request(wire::Instant now, mrp::Outbox& out) override {

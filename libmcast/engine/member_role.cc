@@ -14,9 +14,13 @@ MemberRole::MemberRole(GroupState& group)
       membership_(group.member(), group.settings().path_mtu,
                   group.settings().reduction.has_value()) {}
 
-// The slots of all members are numbered alike.
+// The slots of all members are numbered alike, and all may call the same operations.
 Expected<void> MemberRole::check_reduction() const {
   if (!group_.settings().reduction) return {};
+  if (group_.settings().reduction->kind != membership_.reduction().kind) {
+    return mcast::fail(MCAST_ERR_REJECTED,
+                       "its leader and this member differ in floating_sums: set it alike on all");
+  }
   const int own = group_.settings().reduction->window, leaders = membership_.reduction().window;
   if (own == leaders) return {};
   return mcast::fail(MCAST_ERR_REJECTED, "its leader has windows of " + std::to_string(leaders) +

@@ -13,6 +13,7 @@ class MemberRole final : public AddressedRole {
   bool is_leader() const override { return false; }
   wire::McstId mcst_id() const override { return membership_.id(); }
   std::uint16_t epoch() const override { return membership_.epoch(); }
+  Pairs pairs() const override { return {membership_.is_flat(), membership_.reduction().ascends}; }
   void on_timer(wire::Instant now, GroupOutput& out) override;
   void on_connected(wire::Instant now, bool ok, GroupOutput& out) override;
   wire::Instant deadline() const override { return membership_.deadline(); }

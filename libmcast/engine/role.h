@@ -27,7 +27,13 @@ class Role {
   virtual wire::McstId mcst_id() const { return {}; }
   virtual std::uint16_t epoch() const = 0;
   virtual std::size_t member_count() const { return 0; }  // as the leader knows it; 0 of others
-  // Of those: without a confirmation of the registration's present step.
+  // Of an active reduction group: the switches' pairs are by address, and addresses ascend with
+  // members' indices.
+  struct Pairs {
+    bool are_flat = false, ascend = false;
+  };
+  virtual Pairs pairs() const { return {}; }
+  // Of member_count(): without a confirmation of the registration's present step.
   virtual std::size_t missing_count() const { return 0; }
 
   virtual void on_message(wire::Instant, wire::Ipv4, const wire::MrpMessage&, GroupOutput&) {}

@@ -41,10 +41,7 @@ tl::expected<GroupEntry*, wire::MrpReject> GroupTable::add(McstId id, const Lead
                                                            GroupRequest request, Instant now) {
   auto entry = std::make_unique<GroupEntry>(leader, id, epoch, route_classes);
   Mft& mft = entry->table.mft;
-  const std::size_t free = config_.reduction_memory - std::min(config_.reduction_memory, reserved_);
-  const auto led = led_by_.find(leader.host);
-  const bool has_share = led == led_by_.end() || led->second.reserved.has_space(free);
-  request.memory_left = has_share ? free : 0;
+  request.memory_left = memory_left(leader.host);
   auto made = make_(mft, config_, request);
   if (!made) return tl::unexpected(made.error());
   mft.behaviour = std::move(*made);
@@ -58,6 +55,19 @@ tl::expected<GroupEntry*, wire::MrpReject> GroupTable::add(McstId id, const Lead
   [[maybe_unused]] const auto [at, is_new] = entries_.emplace(id, std::move(entry));
   assert(is_new);
   return at->second.get();
+}
+
+std::size_t GroupTable::memory_left(Ipv4 leader) const {
+  const std::size_t free = config_.reduction_memory - std::min(config_.reduction_memory, reserved_);
+  const auto led = led_by_.find(leader);
+  const bool has_share = led == led_by_.end() || led->second.reserved.has_space(free);
+  return has_share ? free : 0;
+}
+
+bool GroupTable::has_memory_for_path(const GroupInstance& table) const {
+  const Behaviour& behaviour = *table.mft.behaviour;
+  const std::size_t more = behaviour.reserved_for_path() - behaviour.reserved();
+  return more == 0 || more <= memory_left(table.leader);
 }
 
 std::uint32_t GroupTable::led_by(Ipv4 host) const {
@@ -111,9 +121,15 @@ void GroupTable::look_for_idle_groups(Instant now) {
   }
 }
 
-PathNo GroupTable::add_path(Mft& mft, PortId port, bool is_host) {
+PathNo GroupTable::add_path(GroupInstance& table, PortId port, bool is_host) {
   ++over_port_[port.value()];
-  return mft.add_path(port, is_host);
+  const Behaviour& behaviour = *table.mft.behaviour;
+  const std::size_t before = behaviour.reserved();
+  const PathNo path = table.mft.add_path(port, is_host);
+  const std::size_t more = behaviour.reserved() - before;
+  reserved_ += more;
+  led_by_.at(table.leader).reserved.add(more);
+  return path;
 }
 
 void GroupTable::remove_path(Call& call, GroupEntry& entry, PathNo path) {

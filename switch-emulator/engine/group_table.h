@@ -123,7 +123,9 @@ class GroupTable {
   tl::expected<GroupEntry*, wire::MrpReject> add(McstId id, const Leader& leader,
                                                  std::uint16_t epoch, std::size_t route_classes,
                                                  GroupRequest request, Instant now);
-  PathNo add_path(Mft& mft, PortId port, bool is_host);
+  // False: the group's units with one more path need more memory than is left.
+  bool has_memory_for_path(const GroupInstance& table) const;
+  PathNo add_path(GroupInstance& table, PortId port, bool is_host);
   // Takes a member out of a table.
   void remove_path(Call& call, GroupEntry& entry, PathNo path);
   // Frees a group without a tombstone: a newer epoch replaces it, or it was refused.
@@ -156,6 +158,7 @@ class GroupTable {
   void check_consistent() const;
 
  private:
+  std::size_t memory_left(Ipv4 leader) const;
   Instant due(const GroupEntry& entry) const;
   void set_in_use(GroupEntry& entry, bool is_in_use);
   void count_in_use(PortId port, int change);

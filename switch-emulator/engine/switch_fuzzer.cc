@@ -36,7 +36,7 @@ constexpr wire::Psn kSenderStart(0xFFFFF0);
 constexpr std::uint8_t kReceivers[] = {2, 3, 9, 8, 1};
 
 wire::Ipv4 host(std::uint8_t last) { return {10, 0, 0, last}; }
-const wire::MrpTree kBehindTrunk{1, 0, host(9), 1};
+const wire::MrpTree kBehindTrunk{1, 0, host(9), host(9), 1};
 
 net::SwitchConfig make_config() {
   net::SwitchConfig config;
@@ -153,7 +153,8 @@ class Harness {
     wire::MrpMessage message;
     if (type == wire::MrpType::kRegister && (group == kRoot || group == kLeaf)) {
       message.header.flags = wire::MrpHeader::kLossEnds;
-      message.reduction = wire::MrpReduction{wire::MrpReduction::kValues, kUnit, kWindow};
+      const auto kind = group == kRoot ? wire::MrpReduction::kOrdered : wire::MrpReduction::kValues;
+      message.reduction = wire::MrpReduction{kind, kUnit, kWindow};
     }
     message.header.type = type;
     message.header.epoch = epoch;

@@ -64,6 +64,7 @@ struct ReductionView {
   // another switch.
   std::optional<Instant> waits_since = {};
   std::string failure = {};  // why the leader has to end the group; empty: it goes on
+  bool is_flat = false;      // values are combined in pairs by the members' addresses
 };
 struct GroupView {
   McstId id;

@@ -33,7 +33,7 @@ local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER
 local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER, REDUCTION, TREE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local ORDERS = {[0] = "report alone", "drop the last packet of a message", "drop a data packet", "drop a merged ACK", "send CNPs"}
 local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 40, [ORDER] = 36,
-                      [REDUCTION] = 8, [TREE] = 12}
+                      [REDUCTION] = 8, [TREE] = 16}
 local HOST_SYNC, PRESENCE, HEARS, FRESH, MEASURES = 0x8000, 1, 1, 1, 2
 
 local function field(make, name, text, ...)
@@ -81,11 +81,15 @@ local f = {
   region_rkey = field(ProtoField.uint32, "mrp.region.rkey", "Remote key", base.HEX),
   path_mtu = field(ProtoField.uint16, "mrp.path.mtu", "Path MTU of the way so far (0: not known)"),
   reduction_kind = field(ProtoField.uint8, "mrp.reduction.kind", "Kind of reduction group"),
+  reduction_ascends = field(ProtoField.bool, "mrp.reduction.ascends", "Addresses ascend with members", 8, nil, 1),
   reduction_unit = field(ProtoField.uint16, "mrp.reduction.unit", "Payload bytes of a unit at most"),
   reduction_window = field(ProtoField.uint16, "mrp.reduction.window", "Units that a member may have under way"),
   tree_height = field(ProtoField.uint8, "mrp.tree.height", "Links to the farthest member at this side"),
-  tree_flags = field(ProtoField.uint8, "mrp.tree.flags", "Reserved", base.HEX),
+  tree_flags = field(ProtoField.uint8, "mrp.tree.flags", "Flags", base.HEX),
+  tree_side_is_flat = field(ProtoField.bool, "mrp.tree.side_is_flat", "This side is flat", 8, nil, 1),
+  tree_group_is_flat = field(ProtoField.bool, "mrp.tree.group_is_flat", "The root has found the group flat", 8, nil, 2),
   tree_lowest = field(ProtoField.ipv4, "mrp.tree.lowest", "First member at this side"),
+  tree_highest = field(ProtoField.ipv4, "mrp.tree.highest", "Last member at this side"),
   tree_members = field(ProtoField.uint32, "mrp.tree.members", "Members at this side"),
   path_window = field(ProtoField.uint32, "mrp.path.window", "Packets that a source may have under way (0: not known)"),
   reply_port = field(ProtoField.uint16, "mrp.probe.reply_port", "Port of the answer"),
@@ -254,15 +258,17 @@ local function add_record(tree, range, type)
     record:append_text(": path MTU " .. range(2, 2):uint())
   elseif kind == REDUCTION then
     record:add(f.reduction_kind, range(2, 1))
+    record:add(f.reduction_ascends, range(3, 1))
     record:add(f.reduction_unit, range(4, 2))
     record:add(f.reduction_window, range(6, 2))
     record:append_text(": " .. range(6, 2):uint() .. " units of " .. range(4, 2):uint() .. " bytes")
   elseif kind == TREE then
     record:add(f.tree_height, range(2, 1))
-    record:add(f.tree_flags, range(3, 1))
+    for _, one in ipairs({f.tree_flags, f.tree_side_is_flat, f.tree_group_is_flat}) do record:add(one, range(3, 1)) end
     record:add(f.tree_lowest, range(4, 4))
-    record:add(f.tree_members, range(8, 4))
-    record:append_text(": " .. range(8, 4):uint() .. " members, height " .. range(2, 1):uint())
+    record:add(f.tree_highest, range(8, 4))
+    record:add(f.tree_members, range(12, 4))
+    record:append_text(": " .. range(12, 4):uint() .. " members, height " .. range(2, 1):uint())
   elseif kind == SENDER then
     record:add(f.control_port, range(2, 2))
     record:add(f.host, range(4, 4))

@@ -100,14 +100,14 @@ class Registration(Dissector):
         columns = [list(map(tshark.number, packet.values["mrp.path." + name])) for name in ("mtu", "window")]
         self.assertEqual(list(map(list, zip(*columns))), paths)
         reductions = one.get("reductions", [])
-        columns = [list(map(tshark.number, packet.values["mrp.reduction." + name])) for name in ("kind", "unit", "window")]
+        columns = [list(map(tshark.number, packet.values["mrp.reduction." + name])) for name in ("kind", "ascends", "unit", "window")]
         self.assertEqual(list(map(list, zip(*columns))), reductions)
         trees = one.get("trees", [])
-        columns = [packet.values["mrp.tree.lowest"]]
+        columns = [packet.values["mrp.tree." + name] for name in ("lowest", "highest")]
         columns = [list(map(tshark.number, packet.values["mrp.tree." + name])) for name in ("height", "flags")] + columns
         columns.append(list(map(tshark.number, packet.values["mrp.tree.members"])))
         self.assertEqual(list(map(list, zip(*columns))), trees)
-        words = ["4"] * len(one["members"]) + ["7"] * len(regions) + ["2"] * len(reductions) + ["3"] * len(trees) + ["2"] * len(paths)
+        words = ["4"] * len(one["members"]) + ["7"] * len(regions) + ["2"] * len(reductions) + ["4"] * len(trees) + ["2"] * len(paths)
         self.assertEqual(packet.values["mrp.words"], words)
 
     def test_names_are_those_of_wire(self):

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "fabric-sim/checked/reductions/values.h"
 #include "wire/splitmix.h"
 
 namespace cepheus::sim {
@@ -15,6 +14,32 @@ std::string ReductionLedger::name(std::size_t member) const {
   return "member " + std::to_string(member) + " of " + plan_.group.id.to_string();
 }
 
+void ReductionLedger::on_active(std::size_t member, bool is_flat) {
+  members_[member].is_active = true;
+  if (!is_flat_) is_flat_ = is_flat;
+  if (is_flat != *is_flat_) {
+    findings_.report(Invariant::kDelivery, name(member) + " has learnt that its group is " +
+                                               (is_flat ? "" : "not ") + "flat, unlike others");
+  }
+}
+
+void ReductionLedger::find_pairs_by(std::vector<wire::Ipv4> addresses, FindPairs find) {
+  addresses_ = std::move(addresses);
+  find_pairs_ = std::move(find);
+}
+
+void ReductionLedger::look_for_pairs() {
+  if (has_pairs() || !is_flat_ || !find_pairs_) return;
+  if (const auto over_tree = find_pairs_()) set_pairs(*over_tree);
+}
+
+void ReductionLedger::set_pairs(const MemberPairs& over_tree) {
+  if (over_tree.switches == 1 && !is_flat_.value_or(false)) {
+    findings_.report(Invariant::kDelivery, "a group of one switch is not flat");
+  }
+  pairs_ = is_flat_.value_or(false) ? MemberPairs::by_address(addresses_) : over_tree;
+}
+
 bool ReductionLedger::has_values(std::size_t operation) const {
   const auto& kind = plan_.operations[operation].kind;
   return kind.operation != mcast::ReductionUnits::kOr.operation ||
@@ -24,12 +49,22 @@ bool ReductionLedger::has_values(std::size_t operation) const {
 std::uint64_t ReductionLedger::value(std::size_t member, std::size_t operation,
                                      std::uint64_t index) const {
   const std::uint64_t group = std::uint64_t{plan_.group.id.value()} << 16 | plan_.group.epoch;
-  return drawn_value(plan_.operations[operation].kind.type,
-                     wire::splitmix(group << 24 ^ operation << 12 ^ member, index));
+  const mcast::ReductionUnits::Kind& kind = plan_.operations[operation].kind;
+  const std::uint64_t random = wire::splitmix(group << 24 ^ operation << 12 ^ member, index);
+  // One value of a member that is special would rule the result of all.
+  const bool is_near = depends_on_pairs(kind) && wire::splitmix(group ^ operation, index) % 4 != 0;
+  return is_near ? drawn_near_value(kind.type, random) : drawn_value(kind.type, random);
 }
 
 std::uint64_t ReductionLedger::reduced(std::size_t operation, std::uint64_t index,
                                        std::optional<std::size_t> without) const {
+  if (depends_on_pairs(plan_.operations[operation].kind)) {
+    std::vector<std::uint64_t> values;
+    for (std::size_t i = 0; i < members(); ++i) values.push_back(value(i, operation, index));
+    for (const auto& [left, right] : pairs_->pairs)
+      values[left] = reduced_value(plan_.operations[operation].kind, values[left], values[right]);
+    return values[pairs_->first];
+  }
   std::optional<std::uint64_t> all;
   for (std::size_t member = 0; member < members(); ++member) {
     if (member == without) continue;
@@ -80,7 +115,7 @@ bool ReductionLedger::is_whole(std::size_t operation, std::uint64_t bytes) const
 // The first wrong byte of whole values.
 std::optional<std::size_t> ReductionLedger::first_wrong(std::size_t operation, std::uint64_t offset,
                                                         std::span<const std::uint8_t> data) {
-  if (!hostile_ || !hostile_->spoils) {
+  if (is_known(operation) && (!hostile_ || !hostile_->spoils)) {
     for (std::size_t i = 0; i < data.size(); ++i) {
       if (data[i] != result(operation, offset + i)) return i;
     }
@@ -93,7 +128,8 @@ std::optional<std::size_t> ReductionLedger::first_wrong(std::size_t operation, s
   return std::nullopt;
 }
 
-// A hostile member may contribute any value, with all members' results alike.
+// A hostile member may contribute any value, with all members' results alike. No result shows which,
+// if it depends on pairs.
 bool ReductionLedger::may_be_spoilt(std::size_t operation, std::uint64_t at,
                                     std::span<const std::uint8_t> value) {
   const ReductionOperation& one = plan_.operations[operation];
@@ -106,6 +142,7 @@ bool ReductionLedger::may_be_spoilt(std::size_t operation, std::uint64_t at,
     if (!first) first = value[k];
     if (value[k] != *first) return false;
   }
+  if (depends_on_pairs(one.kind)) return true;
   if (has_values(operation)) {
     honest = reduced(operation, at / value.size(), hostile_->member);
   } else {
@@ -137,6 +174,11 @@ void ReductionLedger::on_part(std::size_t member, std::size_t operation, std::ui
                                 std::to_string(own.ended));
   }
   own.received += data.size();
+  if (!is_known(operation)) look_for_pairs();
+  // A switch may have restarted since.
+  if (!is_known(operation) && !may_fail()) {
+    return on_wrong(member, "no switch shows the tree of this result" + part);
+  }
   if (!is_whole(operation, data.size()))
     return on_wrong(member, "a part" + part + " has half a value");
   if (const auto wrong = first_wrong(operation, offset, data)) {

@@ -2,6 +2,7 @@
 // reports each error that no incident excuses.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "fabric-sim/checked/findings.h"
+#include "fabric-sim/checked/reductions/member_pairs.h"
 #include "fabric-sim/checked/reductions/reduction_plan.h"
+#include "fabric-sim/checked/reductions/values.h"
 
 namespace cepheus::sim {
 
@@ -23,7 +26,15 @@ class ReductionLedger {
   // One byte of a member's contribution to an operation. Of plain bytes most come from one member,
   // and the others contribute zero. In every third byte the bits come from several members.
   std::uint8_t contribution(std::size_t member, std::size_t operation, std::uint64_t at) const;
-  void on_active(std::size_t member) { members_[member].is_active = true; }
+  // `is_flat`: as the member has learnt. All members have to learn the same.
+  void on_active(std::size_t member, bool is_flat);
+  // Once all switches have the group: the pairs of floating-point sums over its tree.
+  void set_pairs(const MemberPairs& over_tree);
+  bool has_pairs() const { return pairs_.has_value(); }
+  // Members' addresses, and how to find these pairs. `find` may be called until it has found them.
+  using FindPairs = std::function<std::optional<MemberPairs>()>;
+  void find_pairs_by(std::vector<wire::Ipv4> addresses, FindPairs find);
+  void look_for_pairs();
   void on_begun(std::size_t member) { ++members_[member].begun; }
   // The member has contributed to one more unit.
   void on_contributed(std::size_t member) { ++members_[member].contributed; }
@@ -77,6 +88,10 @@ class ReductionLedger {
   };
   bool has_values(std::size_t operation) const;
   std::uint64_t value(std::size_t member, std::size_t operation, std::uint64_t index) const;
+  // The result of this operation is known: it does not depend on pairs, or the pairs are known.
+  bool is_known(std::size_t operation) const {
+    return has_pairs() || !depends_on_pairs(plan_.operations[operation].kind);
+  }
   // Of all members' values, or of those of all but one.
   std::uint64_t reduced(std::size_t operation, std::uint64_t index,
                         std::optional<std::size_t> without) const;
@@ -95,6 +110,10 @@ class ReductionLedger {
   std::vector<Member> members_;
   bool may_fail_ = false, was_struck_ = false;
   std::optional<Hostile> hostile_;
+  std::vector<wire::Ipv4> addresses_;
+  FindPairs find_pairs_;
+  std::optional<bool> is_flat_;
+  std::optional<MemberPairs> pairs_;
   // By operation on values: its result's bytes, once they have been needed.
   mutable std::vector<std::vector<std::uint8_t>> results_;
   // By operation: the bytes of its result, as the first member got them; none: unknown.

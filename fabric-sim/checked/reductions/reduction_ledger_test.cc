@@ -18,7 +18,7 @@ class ReductionLedgerTest : public testing::Test {
  protected:
   ReductionLedgerTest() {
     for (std::size_t member = 0; member < 2; ++member) {
-      ledger_.on_active(member);
+      ledger_.on_active(member, true);
       ledger_.on_begun(member);
     }
   }
@@ -207,6 +207,75 @@ TEST_F(LedgerOfValues, AcceptsTheSameSumsOfAHostileMemberAlone) {
   ASSERT_FALSE(findings_.first()) << "it may contribute any value";
   take(2, {7, 9});
   EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+class LedgerOfFloatingSums : public ReductionLedgerTest {
+ protected:
+  static constexpr std::size_t kMembers = 3, kValues = 20;
+  using Values = std::array<double, kValues>;
+  using ValueBytes = std::array<std::uint8_t, sizeof(Values)>;
+
+  LedgerOfFloatingSums() : sums_(plan_of_sums(), findings_) {
+    for (std::size_t member = 0; member < kMembers; ++member) {
+      sums_.on_active(member, false);
+      sums_.on_contributed(member);
+    }
+    // Over two switches, of members 0 and 2, and of member 1.
+    sums_.set_pairs({{{0, 2}, {0, 1}}, 0, 2});
+  }
+  static ReductionPlan plan_of_sums() {
+    ReductionPlan one = plan();
+    one.group.members.push_back({2, 1});
+    one.operations = {{{arithmetic::Operation::kSum, arithmetic::Type::kDouble}, sizeof(Values)}};
+    return one;
+  }
+  Values of(std::size_t member) const {
+    ValueBytes bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = sums_.contribution(member, 0, i);
+    return std::bit_cast<Values>(bytes);
+  }
+  Values sum(const std::array<std::size_t, kMembers>& order) const {
+    Values all;
+    for (std::size_t i = 0; i < kValues; ++i) {
+      all[i] = (of(order[0])[i] + of(order[1])[i]) + of(order[2])[i];
+      if (all[i] != all[i]) all[i] = -std::numeric_limits<double>::quiet_NaN();
+    }
+    return all;
+  }
+  void take(std::size_t member, const Values& values) {
+    sums_.on_part(member, 0, 0, std::bit_cast<ValueBytes>(values));
+  }
+
+  ReductionLedger sums_;
+};
+
+TEST_F(LedgerOfFloatingSums, AcceptsThoseInThePairsOfTheTreeAlone) {
+  take(0, sum({0, 2, 1}));
+  ASSERT_FALSE(findings_.first());
+  take(1, sum({0, 1, 2}));
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(LedgerOfFloatingSums, OfAHostileMemberAreTheSameAtAllMembers) {
+  sums_.on_hostile({1, "10.0.0.2", true});
+  take(0, sum({0, 1, 2}));
+  ASSERT_FALSE(findings_.first());
+  take(2, sum({0, 2, 1}));
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST_F(ReductionLedgerTest, FindsMembersThatDifferAboutFlatness) {
+  ledger_.on_active(1, false);
+  EXPECT_EQ(found(), Invariant::kDelivery);
+}
+
+TEST(MemberPairs, ByAddressAreThoseOfPowersOfTwo) {
+  const wire::Ipv4 a(1), b(2), c(3), d(4), e(5);
+  const std::array members{e, a, b, d, c};
+  const MemberPairs pairs = MemberPairs::by_address(members);
+  const decltype(pairs.pairs) expected{{1, 2}, {4, 3}, {1, 4}, {1, 0}};
+  EXPECT_EQ(pairs.pairs, expected);
+  EXPECT_EQ(pairs.first, 1u);
 }
 
 class LedgerOfMaxima : public LedgerOfValues {

@@ -37,9 +37,12 @@ void make_long(Random& random, std::uint32_t path_mtu, ReductionPlan& plan) {
 }
 
 // Half of the operations with data reduce values instead of plain bytes. The draws are of their own,
-// so that all else in a seed stays as it was without them.
+// so that all else in a seed stays as it was without them. Half of the groups add
+// floating-point numbers, too.
 void draw_kinds(const ScenarioPlan& scenario, ReductionPlan& plan) {
   Random random(scenario.seed ^ plan.group.id.value() ^ 0xA717);
+  Random sums(scenario.seed ^ plan.group.id.value() ^ 0x50D5);
+  if (sums.chance(0.5)) plan.reduction.kind = wire::MrpReduction::kOrdered;
   for (ReductionOperation& one : plan.operations) {
     if (one.bytes == 0 || random.chance(0.5)) continue;
     mcast::ReductionUnits::Kind kind;
@@ -49,6 +52,11 @@ void draw_kinds(const ScenarioPlan& scenario, ReductionPlan& plan) {
               static_cast<arithmetic::Type>(random.below(arithmetic::kTypes))};
       combiner = arithmetic::Combiner::find(kind.operation, kind.type);
     } while (!combiner || combiner->depends_on_pairs());
+    if (plan.reduction.kind == wire::MrpReduction::kOrdered && sums.chance(0.5)) {
+      kind = {sums.chance(0.8) ? arithmetic::Operation::kSum : arithmetic::Operation::kProduct,
+              sums.chance(0.5) ? arithmetic::Type::kDouble : arithmetic::Type::kFloat};
+      combiner = arithmetic::Combiner::find(kind.operation, kind.type);
+    }
     one.kind = kind;
     one.bytes -= one.bytes % combiner->size();
   }

@@ -118,7 +118,10 @@ void ReductionProgram::follow_registration() {
 void ReductionProgram::connect(std::uint16_t path_mtu) {
   const GroupPlan& group = ledger_.plan().group;
   const wire::MrpReduction& reduction = ledger_.plan().reduction;
-  if (!registration_ && membership_.reduction() != reduction) {
+  const wire::MrpReduction& registered = membership_.reduction();
+  const bool is_planned = registered.kind == reduction.kind && registered.unit == reduction.unit &&
+                          registered.window == reduction.window;
+  if (!registration_ && !is_planned) {
     return fail("REGISTER had another record", &ReductionLedger::on_wrong);
   }
   sim::connect(host_, member().qpn, mcast::group_end(group.id, group.epoch, path_mtu),
@@ -129,7 +132,7 @@ void ReductionProgram::connect(std::uint16_t path_mtu) {
 
 void ReductionProgram::activate() {
   is_active_ = true;
-  ledger_.on_active(index_);
+  ledger_.on_active(index_, registration_ ? registration_->is_flat() : membership_.is_flat());
   answered_ = simulator_.now();
   simulator_.schedule(simulator_.now() + kLookEvery, *this, kLook);
   begin_soon();

@@ -12,6 +12,7 @@ ReductionScenario::ReductionScenario(const ScenarioPlan& scenario, std::ostream*
   for (const GroupPlan& group : plan().groups) {
     groups_.push_back(std::make_unique<Group>(make_reduction_plan(group, plan()), findings()));
     groups_.back()->add_members(simulator(), network(), plan());
+    find_pairs_later(*groups_.back());
     add_hostile_members(*groups_.back());
     add(*groups_.back());
     lead_later();
@@ -27,6 +28,20 @@ void ReductionScenario::run_operations() {
   for (const auto& group : groups_) {
     if (!waits_for_hostile(*group)) group->ledger.check_done();
   }
+}
+
+void ReductionScenario::find_pairs_later(Group& group) {
+  std::vector<wire::Ipv4> addresses;
+  for (const wire::MrpMember& name : group.names) addresses.push_back(name.host);
+  group.ledger.find_pairs_by(addresses,
+                             [this, addresses, id = group.plan().id, epoch = group.plan().epoch] {
+                               return MemberPairs::over_tree(network(), id, epoch, addresses);
+                             });
+}
+
+void ReductionScenario::on_step() {
+  for (const auto& group : groups_) group->ledger.look_for_pairs();
+  begin_operations();
 }
 
 void ReductionScenario::add_hostile_members(Group& group) {

@@ -28,10 +28,11 @@ class ReductionScenario final : public Scenario {
 
   void run_operations() override;
   bool all_done() const override;
-  void on_step() override { begin_operations(); }
+  void on_step() override;
   void begin_operations();
   bool skip(const Group& group, std::uint64_t units);
   bool may_lose_members() const;
+  void find_pairs_later(Group& group);
   void add_hostile_members(Group& group);
   bool waits_for_hostile(const Group& group) const;
 

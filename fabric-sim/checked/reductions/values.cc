@@ -1,6 +1,7 @@
 #include "fabric-sim/checked/reductions/values.h"
 
 #include <array>
+#include <bit>
 #include <cassert>
 
 namespace cepheus::sim {
@@ -34,10 +35,28 @@ std::uint64_t order_of(Type type, std::uint64_t value) {
   return is_signed(type) ? value ^ sign : value;
 }
 
-std::uint64_t least(Type type, std::uint64_t a, std::uint64_t b, bool is_greatest) {
-  if (is_nan(type, a) || is_nan(type, b)) {
-    return type == Type::kFloat ? 0xFFC0'0000 : std::uint64_t{0xFFF8} << 48;
+std::uint64_t nan_of(Type type) {
+  return type == Type::kFloat ? 0xFFC0'0000 : std::uint64_t{0xFFF8} << 48;
+}
+
+// By the processor, which rounds to the nearest.
+std::uint64_t sum_or_product(const mcast::ReductionUnits::Kind& kind, std::uint64_t a,
+                             std::uint64_t b) {
+  const bool is_sum = kind.operation == Operation::kSum;
+  std::uint64_t result = 0;
+  if (kind.type == Type::kFloat) {
+    const auto left = std::bit_cast<float>(static_cast<std::uint32_t>(a));
+    const auto right = std::bit_cast<float>(static_cast<std::uint32_t>(b));
+    result = std::bit_cast<std::uint32_t>(is_sum ? left + right : left * right);
+  } else {
+    const auto left = std::bit_cast<double>(a), right = std::bit_cast<double>(b);
+    result = std::bit_cast<std::uint64_t>(is_sum ? left + right : left * right);
   }
+  return is_nan(kind.type, result) ? nan_of(kind.type) : result;
+}
+
+std::uint64_t least(Type type, std::uint64_t a, std::uint64_t b, bool is_greatest) {
+  if (is_nan(type, a) || is_nan(type, b)) return nan_of(type);
   return (order_of(type, a) < order_of(type, b)) != is_greatest ? a : b;
 }
 
@@ -52,8 +71,23 @@ std::uint64_t drawn_value(Type type, std::uint64_t random) {
   return sign | special[random & 3];
 }
 
+std::uint64_t drawn_near_value(Type type, std::uint64_t random) {
+  const bool is_float = type == Type::kFloat;
+  const int fraction = is_float ? 23 : 52;
+  const std::uint64_t one = std::uint64_t{is_float ? 127u : 1023u} + (random & 7);
+  const std::uint64_t sign = random & (mask_of(type) / 2 + 1);
+  const std::uint64_t digits = random >> (is_float ? 20 : 8) & ((std::uint64_t{1} << fraction) - 1);
+  return sign | one << fraction | digits;
+}
+
+bool depends_on_pairs(const mcast::ReductionUnits::Kind& kind) {
+  return is_floating(kind.type) &&
+         (kind.operation == Operation::kSum || kind.operation == Operation::kProduct);
+}
+
 std::uint64_t reduced_value(const mcast::ReductionUnits::Kind& kind, std::uint64_t a,
                             std::uint64_t b) {
+  if (depends_on_pairs(kind)) return sum_or_product(kind, a, b);
   switch (kind.operation) {
     case Operation::kBitOr:
       return a | b;
@@ -84,6 +118,7 @@ std::uint64_t reduced_value(const mcast::ReductionUnits::Kind& kind, std::uint64
 
 bool may_result(const mcast::ReductionUnits::Kind& kind, std::uint64_t value,
                 std::uint64_t result) {
+  if (depends_on_pairs(kind)) return true;
   switch (kind.operation) {
     case Operation::kBitXor:
     case Operation::kSum:

@@ -12,7 +12,11 @@ namespace cepheus::sim {
 // subnormal numbers; of integers often 0.
 std::uint64_t drawn_value(arithmetic::Type type, std::uint64_t random);
 
-// Precondition: the result does not depend on pairs.
+// Of floating-point numbers, with exponents that are near each other: their sums and products are
+// rounded, so they depend on their pairs.
+std::uint64_t drawn_near_value(arithmetic::Type type, std::uint64_t random);
+bool depends_on_pairs(const mcast::ReductionUnits::Kind& kind);
+
 std::uint64_t reduced_value(const mcast::ReductionUnits::Kind& kind, std::uint64_t a,
                             std::uint64_t b);
 // Whether some other value makes this result of `value`.

@@ -164,11 +164,14 @@ typedef struct mcast_group_params {
    * 8 to 256; 0: 64. A member keeps twice as many of its path MTU, within max_eager_memory, and so
    * does each switch on the way, within its reduction_memory. */
   unsigned reduction_window;
+  /* REDUCTION, alike on all members: the switches add and multiply floating-point numbers, too. Each
+   * keeps one more packet for every two of its ports in the group: <mcast/reduce.h>. */
+  int floating_sums;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT                                                      \
   {                                                                                  \
     sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, \
-        MCAST_LOST_MEMBER_EVICTED, 0                                                 \
+        MCAST_LOST_MEMBER_EVICTED, 0, 0                                              \
   }
 
 MCAST_API mcast_status_t mcast_group_create(mcast_context_h context,

@@ -76,11 +76,15 @@ typedef struct mcast_group_attr {
   /* Leader: members without a confirmation of the registration's present step. If it timed out and
    * all other members are missing, perhaps no switch serves groups. */
   uint32_t members_missing;
+  /* REDUCTION, once active. is_flat: the switches combine values in pairs by the members' addresses.
+   * is_ascending: addresses ascend with members' indices in mcast_group_lead(). <mcast/reduce.h> has
+   * what depends on them. */
+  int is_flat, is_ascending;
 } mcast_group_attr_t;
 #define MCAST_GROUP_ATTR_INIT                                                                      \
   {                                                                                                \
     sizeof(mcast_group_attr_t), MCAST_GROUP_WAITING, MCAST_LANE_EAGER, MCAST_OK, MCAST_CAUSE_NONE, \
-        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                           \
+        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                     \
   }
 
 MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);

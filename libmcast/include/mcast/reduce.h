@@ -79,7 +79,7 @@ typedef enum mcast_reduction {
   MCAST_LXOR = 6,
   MCAST_MIN = 7,
   MCAST_MAX = 8,
-  MCAST_SUM = 9, /* sums and products: of integers alone, too */
+  MCAST_SUM = 9, /* sums and products of floating-point numbers: if the group has floating_sums */
   MCAST_PROD = 10,
 } mcast_reduction_t;
 typedef enum mcast_type {
@@ -95,8 +95,20 @@ typedef enum mcast_type {
   MCAST_DOUBLE = 9,
 } mcast_type_t;
 /* Reduces all members' contributions, of `count` values each, value by value. There may be any number
- * of values. They are in little-endian order on every machine, at any alignment. Sums and products of
- * floating-point numbers depend on their order: gather them, and add them up in an order of your own.
+ * of values. They are in little-endian order on every machine, at any alignment.
+ *
+ * The bits of a result, which all members get alike:
+ *
+ *     integers, MIN, MAX          do not depend on the order of members
+ *     SUM, PROD of FLOAT, DOUBLE  depend on the pairs in which the switches combine them:
+ *       is_flat, is_ascending     pairs by the members' indices, whatever the network is
+ *       is_flat alone             pairs by the members' addresses
+ *       others                    pairs of the switches' tree: the same in all calls of one group
+ *
+ * mcast_group_query() shows is_flat and is_ascending of an active group. Pairs of 0, 1, 2, 3, 4 are
+ * ((0 1) (2 3)) 4. Results are rounded to the nearest, subnormal numbers stay as they are, and a NaN
+ * is 0xFFC00000 or 0xFFF8000000000000, in whatever mode the program's processor is. Without
+ * mcast_group_params_t::floating_sums, gather floating-point numbers, and add them yourself.
  *
  * `contribution_memory` and `result_memory` are registered memory of the group's context that covers
  * all values (mcast_mem_register), or null. Then a long operation registers them, which may take

@@ -65,7 +65,8 @@ class Behaviour {
   virtual void on_tree(PathNo, const wire::MrpTree&) {}
   // Whether such records have named this number of members behind the path.
   virtual bool has_tree(PathNo, std::size_t) const { return true; }
-  // The record for the node behind the path, about all other members; none: it needs none.
+  // The record for the node behind the path, about all other members; none: it needs none. For a
+  // host, once the group is active: about all members.
   virtual std::optional<wire::MrpTree> tree_for(const Call&, PathNo) { return std::nullopt; }
   // All members are placed, and their trees known.
   virtual void on_active(const Call&) {}
@@ -103,8 +104,11 @@ class Behaviour {
   // For administrators: fills in all fields except the tree's.
   virtual void show(const SwitchConfig& config, GroupView& view) const = 0;
   virtual TableBytes bytes() const = 0;
-  // Of these, what counts against the switch's memory for reductions; it never changes.
+  // Of these, what counts against the switch's memory for reductions. It grows with paths, and stays
+  // when one leaves.
   virtual std::size_t reserved() const { return 0; }
+  // The same, with one more path.
+  virtual std::size_t reserved_for_path() const { return reserved(); }
   // The egress ports of data from `ingress`.
   virtual void list_copies(PortId ingress, std::vector<PortId>& out) const = 0;
   // For simulation (Switch::jump).

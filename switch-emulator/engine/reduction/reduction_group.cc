@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "arithmetic/combine.h"
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/reduction/hop_packets.h"
 #include "wire/ecn.h"
@@ -30,14 +29,6 @@ std::uint16_t length_of(const GroupPacket& packet) {  // without the pad
   return static_cast<std::uint16_t>(packet.frame.payload_len - packet.headers.bth.pad_count);
 }
 
-// Sums and products of floating-point numbers depend on their pairs: they can't be added as they come.
-bool is_served(const UnitShape& shape) {
-  if (shape.what == 0) return shape.bytes == 0;  // a barrier
-  const auto imm = wire::ReductionImm::from_what(shape.what);
-  const auto combiner = arithmetic::Combiner::find(imm.operation, imm.type);
-  return combiner && !combiner->depends_on_pairs() && shape.bytes % combiner->size() == 0;
-}
-
 // The packet's payload with its pad. It is checked in `copy`, because its writer can still change the
 // original. Empty if the copy's ICRC is wrong. Without an ICRC there is nothing to check, and the
 // original is read once. A payload that is longer than any unit is not copied, and only refused.
@@ -59,10 +50,10 @@ std::optional<std::span<const std::uint8_t>> checked_payload(const GroupPacket& 
 
 MrpReject ReductionGroup::refusal(const GroupRequest& request) {
   const wire::MrpReduction& wanted = *request.reduction;
-  if (wanted.kind != wire::MrpReduction::kValues) return MrpReject::kNotServed;
+  if (!wanted.has_known_kind()) return MrpReject::kNotServed;
   const bool loss_ends = (request.flags & wire::MrpHeader::kLossEnds) != 0;
   if (!wanted.is_valid() || !loss_ends) return MrpReject::kMalformed;
-  const bool fits = UnitSlots::bytes_for(wanted) <= request.memory_left;
+  const bool fits = UnitSlots::bytes_for(wanted, kFewestPaths) <= request.memory_left;
   return fits ? MrpReject::kNone : MrpReject::kNoMemory;
 }
 
@@ -139,7 +130,7 @@ bool ReductionGroup::may_take(Call& call, const GroupPacket& packet, const UnitS
     call.count(Counter::kDropNotMulticastable);
     return false;
   }
-  if (is_served(shape)) return true;
+  if (slots_.serves(shape)) return true;
   call.count(Counter::kDropReductionOperation);
   if (!failure_) failure_ = {MrpReject::kOperation, {{{packet.path, shape.what, shape.bytes}}}};
   return false;

@@ -41,6 +41,8 @@ class ReductionGroup final : public Behaviour {
   static constexpr int kQueried = 3;
   // Repeats come later over a lossless link: it loses only what is damaged.
   static constexpr Duration kLongestSilence = std::chrono::milliseconds(32);
+  // REGISTER comes before its list has been read.
+  static constexpr std::size_t kFewestPaths = 2;
 
   // kNone: the group can be served.
   static wire::MrpReject refusal(const GroupRequest& request);
@@ -73,7 +75,10 @@ class ReductionGroup final : public Behaviour {
   bool is_kept_by_acks() const override { return false; }
   void show(const SwitchConfig& config, GroupView& view) const override;
   TableBytes bytes() const override;
-  std::size_t reserved() const override { return slots_.bytes(); }
+  std::size_t reserved() const override { return slots_.bytes(most_paths_); }
+  std::size_t reserved_for_path() const override {
+    return slots_.bytes(std::max(kFewestPaths, hops_.size() + 1));
+  }
   // A contribution has no copies: results are the switch's own frames.
   void list_copies(PortId, std::vector<PortId>&) const override {}
   bool jump(std::uint64_t packets) override;
@@ -119,6 +124,7 @@ class ReductionGroup final : public Behaviour {
   bool is_requested(Instant now) const;
   Instant probe_due(Instant now, PathNo path) const;
   void take_hosts(const Call& call);
+  void set_order(const Call& call);
   void fail(const Failure& why);
 
   const Mft& tree_;
@@ -126,7 +132,9 @@ class ReductionGroup final : public Behaviour {
   const Duration probe_wait_;
   UnitSlots slots_;
   std::vector<Hop> hops_;  // by path
+  std::size_t most_paths_ = kFewestPaths;
   TreeSides sides_;
+  wire::MrpTree members_;  // all, from here; of active groups
   PathNo parent_ = kNoPath;
   Unit newest_ = 0, complete_ = 0, results_ = 0;
   PathNo latest_ = kNoPath;  // completed the newest of the complete units

@@ -237,11 +237,12 @@ TEST(ReductionRegister, IsRefusedWithAReason) {
   EXPECT_EQ(refusal(good, kEnds, kPlenty), wire::MrpReject::kNone);
   EXPECT_EQ(refusal(good, 0, kPlenty), wire::MrpReject::kMalformed) << "with evictions";
   EXPECT_EQ(refusal({1, 4096, 64}, kEnds, kPlenty), wire::MrpReject::kNotServed);
-  EXPECT_EQ(refusal({3, 4096, 64}, kEnds, kPlenty), wire::MrpReject::kNotServed);
+  EXPECT_EQ(refusal({3, 4096, 64}, kEnds, kPlenty), wire::MrpReject::kNone);
+  EXPECT_EQ(refusal({4, 4096, 64}, kEnds, kPlenty), wire::MrpReject::kNotServed);
   EXPECT_EQ(refusal({2, 4096, 63}, kEnds, kPlenty), wire::MrpReject::kMalformed);
   EXPECT_EQ(refusal({2, 12, 64}, kEnds, kPlenty), wire::MrpReject::kMalformed) << "divides values";
   EXPECT_EQ(refusal(good, kEnds, 2 * 64 * 4096), wire::MrpReject::kNoMemory);
-  EXPECT_EQ(refusal(good, kEnds, UnitSlots::bytes_for(good)), wire::MrpReject::kNone);
+  EXPECT_EQ(refusal(good, kEnds, UnitSlots::bytes_for(good, 2)), wire::MrpReject::kNone);
 }
 
 TEST(ReductionRegister, ReservesItsMemoryUntilTheGroupEnds) {
@@ -268,7 +269,7 @@ TEST(ReductionRegister, ReservesItsMemoryUntilTheGroupEnds) {
 
 TEST(ReductionRegister, LeavesMemoryToOtherLeaders) {
   // Of four groups.
-  const std::size_t bytes = UnitSlots::bytes_for({MrpReduction::kValues, 4096, 8});
+  const std::size_t bytes = UnitSlots::bytes_for({MrpReduction::kValues, 4096, 8}, 2);
   auto net = make_star(2, false, [&](SwitchConfig& c) { c.reduction_memory = 4 * bytes; });
   const auto register_by = [&](std::size_t leader, std::uint8_t number) {
     net->clear();

@@ -30,6 +30,7 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
   reduction.unit = slots_.unit_bytes();
   reduction.window = slots_.window();
   reduction.is_root = view.active && up == kNoPath;
+  reduction.is_flat = members_.has(wire::MrpTree::kGroupIsFlat);
   reduction.newest = newest_;
   reduction.complete = complete_;
   reduction.results = results_;
@@ -47,9 +48,10 @@ void ReductionGroup::show(const SwitchConfig&, GroupView& view) const {
 TableBytes ReductionGroup::bytes() const {
   TableBytes bytes;
   bytes.table = {
-      {"reduction.units", slots_.bytes()},
+      {"reduction.units", reserved()},
       {"path.custody", hops_.size() * sizeof(Hop)},
       {"path.tree", sides_.bytes()},
+      {"path.order", slots_.has_order() ? hops_.size() * sizeof(PathNo) : 0},
       {"group.reduction", sizeof(ReductionGroup)},
   };
   bytes.beside = {{"behaviour_room_for_paths",

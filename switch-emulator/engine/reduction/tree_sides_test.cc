@@ -139,12 +139,15 @@ TEST(TreeSides, FindOneRootInTheMiddleOfEveryTree) {
 TEST(TreeSides, KeepANewerRecordThanOneThatWasOvertaken) {
   TreeSides sides;
   sides.add_path();
-  sides.set(0, {2, 0, Ipv4(7), 5});
-  sides.set(0, {1, 0, Ipv4(9), 3});
-  EXPECT_EQ(sides.behind(0), (wire::MrpTree{3, 0, Ipv4(7), 5}));
-  sides.set(0, {3, 0, Ipv4(7), 5});
+  sides.set(0, {2, 0, Ipv4(7), Ipv4(20), 5});
+  sides.set(0, {1, 0, Ipv4(9), Ipv4(20), 3});
+  EXPECT_EQ(sides.behind(0), (wire::MrpTree{3, 0, Ipv4(7), Ipv4(20), 5}));
+  sides.set(0, {3, 2, Ipv4(7), Ipv4(20), 5});
   EXPECT_EQ(sides.behind(0).height, 4) << "as new";
-  sides.set(0, {255, 0, Ipv4(7), 6});
+  sides.set(0, {3, 0, Ipv4(7), Ipv4(20), 5});
+  EXPECT_EQ(sides.behind(0).flags, 2) << "the same members";
+  sides.set(0, {255, 0, Ipv4(7), Ipv4(20), 6});
+  EXPECT_EQ(sides.behind(0).flags, 0) << "more members";
   EXPECT_EQ(sides.behind(0).height, 255);
 }
 
@@ -153,11 +156,55 @@ TEST(TreeSides, KnowNothingOfPathsWithoutARecord) {
   for (int i = 0; i < 3; ++i) sides.add_path();
   EXPECT_EQ(sides.without(0).members, 0u);
   sides.set_host(1, Ipv4(3));
-  sides.set(2, {1, 0, Ipv4(2), 4});
-  EXPECT_EQ(sides.without(0), (wire::MrpTree{2, 0, Ipv4(2), 5}));
-  EXPECT_EQ(sides.without(2), (wire::MrpTree{1, 0, Ipv4(3), 1}));
+  sides.set(2, {1, 0, Ipv4(2), Ipv4(9), 4});
+  EXPECT_TRUE(sides.is_incomplete());
+  EXPECT_EQ(sides.without(0), (wire::MrpTree{2, 0, Ipv4(2), Ipv4(9), 5}));
+  EXPECT_EQ(sides.without(2).members, 1u);
   sides.remove_path(0);
   EXPECT_EQ(sides.behind(0).members, 4u) << "the last one has the number";
+}
+
+struct Side {
+  std::uint32_t lowest, highest, members;
+  std::uint8_t flags = wire::MrpTree::kSideIsFlat;
+};
+
+// Of a root with these children.
+bool is_flat(std::initializer_list<Side> children) {
+  TreeSides sides;
+  for (const Side& side : children) {
+    sides.add_path();
+    sides.set(PathNo(&side - children.begin()),
+              {1, side.flags, Ipv4(side.lowest), Ipv4(side.highest), side.members});
+  }
+  return sides.group_is_flat(kNoPath);
+}
+
+TEST(TreeSides, AreFlatIfAllButTheLastHaveTheSamePowerOfTwoOfMembers) {
+  EXPECT_TRUE(is_flat({{1, 4, 4}, {5, 8, 4}, {9, 12, 4}}));
+  EXPECT_TRUE(is_flat({{9, 12, 4}, {1, 4, 4}, {13, 13, 1}, {5, 8, 4}})) << "in any order of paths";
+  EXPECT_TRUE(is_flat({{1, 2, 2}, {3, 3, 1}}));
+  EXPECT_FALSE(is_flat({{1, 3, 3}, {4, 6, 3}}));
+  EXPECT_FALSE(is_flat({{1, 4, 4}, {5, 6, 2}, {7, 10, 4}}));
+  EXPECT_FALSE(is_flat({{1, 2, 2}, {3, 6, 4}}));
+}
+
+TEST(TreeSides, AreNotFlatIfAddressesOverlapOrASideIsNotFlat) {
+  EXPECT_FALSE(is_flat({{1, 5, 4}, {4, 8, 4}}));
+  EXPECT_FALSE(is_flat({{1, 8, 4}, {2, 5, 4}}));
+  EXPECT_FALSE(is_flat({{1, 4, 4}, {5, 8, 4, 0}}));
+}
+
+TEST(TreeSides, LearnFromTheRootAloneThatTheGroupIsFlat) {
+  TreeSides sides;
+  for (int i = 0; i < 2; ++i) sides.add_path();
+  sides.set_host(0, Ipv4(1));
+  EXPECT_FALSE(sides.group_is_flat(0)) << "a side is not known";
+  sides.set(1, {2, wire::MrpTree::kSideIsFlat, Ipv4(2), Ipv4(2), 1});
+  ASSERT_EQ(sides.to_root(0), 1);
+  EXPECT_FALSE(sides.group_is_flat(0)) << "the root's tree may differ from this switch's";
+  sides.set(1, {2, wire::MrpTree::kGroupIsFlat, Ipv4(2), Ipv4(2), 1});
+  EXPECT_TRUE(sides.group_is_flat(0));
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 //   contributions   filled by the children; free once the unit's result is there
 //   results         computed here (the root), or from the parent; kept until unit k + W has its own
 //
-// So a contribution never waits for another member's acknowledgement of a result.
+// So a contribution never waits for another member's acknowledgement of a result. A group of ordered
+// sums has partial sums beside each contribution (ordered_sums.h).
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/group/path.h"
+#include "switch-emulator/engine/reduction/ordered_sums.h"
 #include "switch-emulator/engine/reduction/unit.h"
 #include "wire/mrp.h"
 
@@ -38,15 +40,22 @@ class UnitSlots {
 
   // Precondition: `group.is_valid()`.
   explicit UnitSlots(const wire::MrpReduction& group);
-  static std::size_t bytes_for(const wire::MrpReduction& group);
-  std::size_t bytes() const { return bytes_for(group_); }
+  static std::size_t bytes_for(const wire::MrpReduction& group, std::size_t paths);
+  std::size_t bytes(std::size_t paths) const { return bytes_for(group_, paths); }
   std::uint16_t window() const { return group_.window; }
   std::uint16_t unit_bytes() const { return group_.unit; }
+
+  bool has_order() const { return group_.kind == wire::MrpReduction::kOrdered; }
+  // Whether the operation and type are served, with this number of bytes.
+  bool serves(const UnitShape& shape) const;
+  // From now on, sums and products of floating-point numbers are in pairs by these places.
+  // Preconditions: has_order(); nothing has been added.
+  void set_order(SumOrder order) { sums_in_order_.set_order(std::move(order)); }
 
   const Contribution& contribution(Unit unit) const { return contributions_[slot(unit)]; }
   // Adds a contribution: the first of a unit is copied, others are combined with it. False, and
   // nothing is added, if its shape is not that of the first one. Precondition: the shape's operation
-  // and type are served.
+  // and type are served, and the path has not contributed to it.
   bool add(Unit unit, PathNo path, const UnitShape& shape, std::span<const std::uint8_t> data,
            wire::Instant now);
   // All have contributed: the sum is the result.
@@ -78,6 +87,7 @@ class UnitSlots {
   std::vector<std::uint8_t*> sums_, done_;
   std::vector<Contribution> contributions_;
   std::vector<UnitShape> results_;
+  OrderedSums sums_in_order_;
 };
 
 }  // namespace cepheus::fabric

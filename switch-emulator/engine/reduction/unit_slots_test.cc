@@ -55,9 +55,9 @@ TEST(UnitSlots, KeepAResultWhileTheSlotsNextUnitIsAdded) {
 
 TEST(UnitSlots, CountTheirMemory) {
   const wire::MrpReduction group{wire::MrpReduction::kValues, 4096, 64};
-  EXPECT_EQ(UnitSlots(group).bytes(), UnitSlots::bytes_for(group));
-  EXPECT_GE(UnitSlots::bytes_for(group), 2u * 4096 * 64);
-  EXPECT_LE(UnitSlots::bytes_for(group), 2u * 4096 * 64 + 64 * 64);
+  EXPECT_EQ(UnitSlots(group).bytes(5), UnitSlots::bytes_for(group, 5));
+  EXPECT_GE(UnitSlots::bytes_for(group, 5), 2u * 4096 * 64);
+  EXPECT_LE(UnitSlots::bytes_for(group, 5), 2u * 4096 * 64 + 64 * 64);
 }
 
 TEST(UnitSlots, NameTheFirstPathByItsNewNumber) {

@@ -80,7 +80,7 @@ tl::expected<GroupEntry*, MrpReject> Admission::open(Call& call, const MrpReques
   entry.table.kind = kind_of(request);
   Mft& mft = entry.table.mft;
   const PortConfig& port = call.port(call.ingress());
-  mft.leader = groups_.add_path(mft, call.ingress(), port.kind == PortKind::kHost);
+  mft.leader = groups_.add_path(entry.table, call.ingress(), port.kind == PortKind::kHost);
   return &entry;
 }
 

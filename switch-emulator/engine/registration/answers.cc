@@ -65,10 +65,13 @@ void reject_complaint(Call& call, const MrpRequest& answer, MrpReject why) {
 }
 
 // Members in one CONFIRM to the leader's side. Before ACTIVATE it has the tree of a reduction group's
-// members, because the next switch has to know all.
+// members, because the next switch has to know all. Then the leader gets what other members get by
+// ACTIVATE.
 std::size_t most_in_confirm(const GroupEntry* entry, const Roster& roster) {
-  const bool has_tree = entry != nullptr && entry->table.kind.reduction && roster.has_all_names() &&
-                        entry->table.mft.leader_trunk() != kNoPath;
+  if (entry == nullptr || !entry->table.kind.reduction) return wire::MrpMessage::kMaxMembers;
+  const bool is_to_leader = entry->table.mft.leader_trunk() == kNoPath;
+  const bool has_tree =
+      is_to_leader ? roster.step() == wire::MrpType::kActivate : roster.has_all_names();
   return has_tree ? wire::MrpMessage::kMaxWithReduction : wire::MrpMessage::kMaxMembers;
 }
 

@@ -52,7 +52,8 @@ Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember
   PathNo number = mft.find(port);
   if (number == kNoPath) {
     if (mft.paths.size() >= call.config.max_paths) return {MrpReject::kTooManyPaths, member};
-    number = groups_.add_path(mft, port, is_host);
+    if (!groups_.has_memory_for_path(table)) return {MrpReject::kNoMemory, member};
+    number = groups_.add_path(table, port, is_host);
   }
   if (!is_host) return {};
   Path& path = mft.paths[number];

@@ -5,6 +5,7 @@
 #include "switch-emulator/engine/registration/registration_messages.h"
 #include "switch-emulator/engine/registration/shares.h"
 #include "switch-emulator/engine/registration/signed_datagram.h"
+#include "switch-emulator/engine/registration/trees.h"
 #include "wire/situation.h"
 
 namespace cepheus::fabric {
@@ -17,21 +18,6 @@ namespace {
 // not among them.
 bool knows_all(const GroupInstance& table, const MrpRequest& request) {
   return table.roster.size() == request.message.header.flags;
-}
-
-// Takes in what ACTIVATE says about the leader's side. Whether all members' trees are known then.
-bool knows_trees(const GroupInstance& table, const MrpRequest& request) {
-  const Mft& mft = table.mft;
-  const auto& tree = request.message.tree;
-  if (tree) mft.behaviour->on_tree(mft.leader, *tree);
-  for (PathNo i = 0; i < mft.paths.size(); ++i) {
-    if (mft.paths[i].is_host) continue;
-    const std::size_t at_leaders_side = tree ? tree->members : 0;
-    const std::size_t members =
-        i == mft.leader ? at_leaders_side : table.roster.count_behind(mft.paths[i].port);
-    if (!mft.behaviour->has_tree(i, members)) return false;
-  }
-  return true;
 }
 
 // The leader is alive, as far as this switch knows.
@@ -121,11 +107,11 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
 // have not confirmed it yet, and confirms for those that have.
 void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& roster,
                                  std::span<const PortId> ports, std::uint16_t flags,
-                                 const Mft* activated) {
+                                 const Mft* mft) {
   roster.begin(request.message.header.type);
   if (request.message.member_count == 0) {
     roster.expect_all();
-    pass_on(call, request, ports, roster, activated);
+    pass_on(call, request, ports, roster, mft);
   } else {
     Split parts;
     std::size_t nameless = 0;
@@ -138,7 +124,7 @@ void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& 
       }
     }
     roster.expect_nameless(nameless);
-    parts.send(call, request, &roster, flags, activated);
+    parts.send(call, request, &roster, flags, mft);
   }
   answers_.confirm_due(call, request.id(), request.epoch());
 }
@@ -195,10 +181,12 @@ void Registrar::on_connect(Call& call, const MrpRequest& request) {
     CEPHEUS_RARE_SITUATION("CONNECT finds an incomplete list of members");
     return send_reject(call, request, MrpReject::kIncomplete, {});
   }
+  if (!may_have_tree(entry->table, request)) return call.count(Counter::kDropMalformed);
   touch(call, *entry);
+  take_tree(entry->table, request);
   if (request.message.path) entry->table.path_mtu = request.message.path->mtu;
   list_branches(entry->table.mft, branches_);
-  request_confirms(call, request, entry->table.roster, branches_);
+  request_confirms(call, request, entry->table.roster, branches_, 0, &entry->table.mft);
 }
 
 void Registrar::on_activate(Call& call, const MrpRequest& request) {
@@ -208,15 +196,12 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
   GroupInstance& table = entry->table;
   if (table.mft.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
   const Path& leader = table.mft.paths[table.mft.leader];
-  // Switches alone know trees, and pass this on with their own.
-  const bool has_space = !table.kind.reduction || request.message.has_space_for_tree();
-  if ((request.message.tree && leader.is_host) || !has_space) {
-    return call.count(Counter::kDropMalformed);
-  }
+  if (!may_have_tree(table, request)) return call.count(Counter::kDropMalformed);
   if (!entry->is_active) {
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
       return send_reject(call, request, MrpReject::kMalformed, {});
     }
+    take_tree(table, request);
     if (!knows_all(table, request) || !knows_trees(table, request)) {
       return send_reject(call, request, MrpReject::kIncomplete, {});
     }

@@ -70,7 +70,7 @@ class Registrar {
 
   void request_confirms(Call& call, const MrpRequest& request, Roster& roster,
                         std::span<const PortId> ports, std::uint16_t flags = 0,
-                        const Mft* activated = nullptr);
+                        const Mft* mft = nullptr);
   bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
 
   // The entry that `request` may change: of this leader, by the port that leads to it. Null and

@@ -26,17 +26,16 @@ void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uin
 
 bool is_host(const Call& call, PortId port) { return call.port(port).kind == PortKind::kHost; }
 
-// CONNECT and ACTIVATE contain the number of members behind the port that they are sent by, and
-// ACTIVATE to a switch the tree of all others.
-void describe_sides(const Call& call, const Roster& roster, const Mft* activated, PortId port,
+// CONNECT and ACTIVATE contain the number of members behind the port that they are sent by, and of
+// a reduction group the tree of all others.
+void describe_sides(const Call& call, const Roster& roster, const Mft* mft, PortId port,
                     wire::MrpMessage& message) {
   wire::MrpHeader& header = message.header;
   if (header.type != wire::MrpType::kConnect && header.type != wire::MrpType::kActivate) return;
   const std::size_t count = is_host(call, port) ? 1 : roster.count_behind(port);
   header.flags = static_cast<std::uint16_t>(count);
   message.tree.reset();
-  if (activated == nullptr || is_host(call, port)) return;
-  message.tree = activated->behaviour->tree_for(call, activated->find(port));
+  if (mft != nullptr) message.tree = mft->behaviour->tree_for(call, mft->find(port));
 }
 
 // From the switch by `port`, towards the leader.
@@ -70,7 +69,7 @@ wire::MrpMessage without_members(const wire::MrpMessage& message) {
 void Split::add(PortId port, const wire::MrpMember& member) { places_.push_back({port, &member}); }
 
 void Split::send(Call& call, const MrpRequest& request, const Roster* roster, std::uint16_t flags,
-                 const Mft* activated) {
+                 const Mft* mft) {
   std::ranges::sort(places_, {}, [](const Place& at) { return std::pair(at.port, at.member); });
   const wire::MrpType type = request.message.header.type;
   const bool names_itself = type == wire::MrpType::kRegister || type == wire::MrpType::kGiveUp;
@@ -83,7 +82,7 @@ void Split::send(Call& call, const MrpRequest& request, const Roster* roster, st
       const std::uint16_t sent = request.message.header.flags & ~wire::MrpHeader::kHostSync;
       part.header.flags = is_host(call, port) ? sent | flags : sent;
     }
-    if (roster != nullptr) describe_sides(call, *roster, activated, port, part);
+    if (roster != nullptr) describe_sides(call, *roster, mft, port, part);
     for (; i < places_.size() && places_[i].port == port; ++i) part.add(*places_[i].member);
     if (is_host(call, port)) {
       if (!names_itself) part.member_count = 0;
@@ -95,10 +94,10 @@ void Split::send(Call& call, const MrpRequest& request, const Roster* roster, st
 }
 
 void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> ports,
-             const Roster& roster, const Mft* activated) {
+             const Roster& roster, const Mft* mft) {
   wire::MrpMessage bare = without_members(request.message);
   for (const PortId port : ports) {
-    describe_sides(call, roster, activated, port, bare);
+    describe_sides(call, roster, mft, port, bare);
     if (!is_host(call, port)) {
       send_to_switch(call, request, port, bare);
     } else if (const Roster::Member* member = roster.find(call.port(port).host)) {

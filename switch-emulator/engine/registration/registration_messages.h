@@ -15,9 +15,9 @@ class Split {
   bool is_empty() const { return places_.empty(); }
   // Sends the request to each port with the members behind it; to a host as its process knows it.
   // CONNECT and ACTIVATE contain the number of members of `roster` there. `flags`: further flags for
-  // members. `activated`: of ACTIVATE, which has the other members' trees.
+  // members. `mft`: of CONNECT and ACTIVATE, which have the other members' trees.
   void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr,
-            std::uint16_t flags = 0, const Mft* activated = nullptr);
+            std::uint16_t flags = 0, const Mft* mft = nullptr);
 
  private:
   struct Place {
@@ -30,9 +30,9 @@ class Split {
 // The same message to all: without a list, with all other records.
 wire::MrpMessage without_members(const wire::MrpMessage& message);
 // Sends the same request, without members, on every port; to a host under its own address, to the
-// member's process. `activated`: as for Split::send().
+// member's process. `mft`: as for Split::send().
 void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> ports,
-             const Roster& roster, const Mft* activated = nullptr);
+             const Roster& roster, const Mft* mft = nullptr);
 void pass_on_to_switches(Call& call, const MrpRequest& request, std::span<const PortId> ports);
 
 // Sends the same request unchanged to the switches on `ports`: each handles its own hosts.

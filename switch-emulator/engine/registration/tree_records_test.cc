@@ -38,6 +38,17 @@ class TreeRecords : public testing::Test {
     type_ = MrpType::kActivate;
     net_.control(0, type_, 1, members);
   }
+  void connect(std::initializer_list<std::size_t> hosts) {
+    type_ = MrpType::kConnect;
+    net_.control(0, type_, 1);
+    for (const std::size_t host : hosts) net_.confirm(host, MrpType::kConnect);
+  }
+  // ACTIVATE to a host, or its CONFIRM to the leader.
+  static bool is_about_activity(const wire::MrpHeader& header) {
+    return header.type == MrpType::kActivate ||
+           (header.type == MrpType::kConfirm &&
+            header.flags == static_cast<std::uint16_t>(MrpType::kActivate));
+  }
   // A CONFIRM of the third switch to the second.
   void confirm_at_core(std::size_t host, const std::optional<MrpTree>& tree) {
     auto message = TestNetwork::message_about(MrpType::kConfirm, {net_.member(host)});
@@ -52,8 +63,10 @@ class TreeRecords : public testing::Test {
     std::optional<MrpTree> tree;
     bool operator==(const Sent&) const = default;
   };
-  static MrpTree tree(std::uint8_t height, std::size_t lowest, std::uint32_t members) {
-    return {height, 0, TestNetwork::ip(lowest), members};
+  // Of hosts with numbers in a row.
+  static MrpTree tree(std::uint8_t height, std::size_t lowest, std::uint32_t members,
+                      std::uint8_t flags = MrpTree::kSideIsFlat) {
+    return {height, flags, TestNetwork::ip(lowest), TestNetwork::ip(lowest + members - 1), members};
   }
 
   TestNetwork net_;
@@ -64,7 +77,7 @@ class TreeRecords : public testing::Test {
 TEST_F(TreeRecords, GoUpWithConfirmAndDownWithActivate) {
   register_all();
   confirm({1, 2, 3, 4, 5});
-  EXPECT_THAT(sent_, ElementsAre(Sent{2, 1, tree(1, 3, 3)}, Sent{1, 0, tree(2, 2, 4)}));
+  EXPECT_THAT(sent_, ElementsAre(Sent{2, 1, tree(1, 3, 3)}, Sent{1, 0, tree(2, 2, 4, 0)}));
   sent_.clear();
   activate();
   EXPECT_THAT(sent_, ElementsAre(Sent{0, 1, tree(1, 0, 2)}, Sent{1, 2, tree(2, 0, 3)}));
@@ -73,20 +86,25 @@ TEST_F(TreeRecords, GoUpWithConfirmAndDownWithActivate) {
   EXPECT_FALSE(net_.view(2).reduction->is_root);
 }
 
-TEST_F(TreeRecords, AreNotSentToHosts) {
+TEST_F(TreeRecords, GoToHostsOnceTheGroupIsActive) {
   register_all();
   confirm({1, 2, 3, 4, 5});
+  connect({1, 2, 3, 4, 5});
   activate();
-  int messages = 0;
+  for (std::size_t host = 1; host < 6; ++host) net_.confirm(host, MrpType::kActivate);
   for (std::size_t host = 0; host < 6; ++host) {
+    int trees = 0;
     for (const auto& bytes : net_.frames(host)) {
       const auto message = wire::MrpMessage::parse(Frame::from_bytes(bytes)->payload());
       ASSERT_TRUE(message);
-      EXPECT_FALSE(message->tree);
-      ++messages;
+      EXPECT_EQ(message->tree.has_value(), is_about_activity(message->header));
+      if (!message->tree) continue;
+      EXPECT_EQ(message->tree->members, 6u) << "of all";
+      EXPECT_FALSE(message->tree->has(MrpTree::kGroupIsFlat));
+      ++trees;
     }
+    EXPECT_GT(trees, 0) << host;
   }
-  EXPECT_GT(messages, 10);
 }
 
 TEST_F(TreeRecords, AreNotSentForOtherGroups) {
@@ -106,8 +124,8 @@ TEST_F(TreeRecords, OfPartsOfAGroupGrow) {
   net_.advance(2ms);
   confirm({3});
   net_.advance(4ms);
-  EXPECT_THAT(sent_, ElementsAre(Sent{1, 0, tree(1, 2, 1)}, Sent{2, 1, tree(1, 3, 3)},
-                                 Sent{1, 0, tree(2, 2, 4)}));
+  EXPECT_THAT(sent_, ElementsAre(Sent{1, 0, tree(1, 2, 1, 0)}, Sent{2, 1, tree(1, 3, 3)},
+                                 Sent{1, 0, tree(2, 2, 4, 0)}));
   confirm({1, 4, 5});
   activate();
   EXPECT_TRUE(net_.view(0).active) << "it knows the trees of all members";
@@ -180,6 +198,70 @@ TEST_F(TreeRecords, AreInRepeatsOfActivate) {
   EXPECT_THAT(sent_, ElementsAre(Sent{0, 1, tree(1, 0, 2)}, Sent{1, 2, tree(2, 0, 3)}));
   EXPECT_TRUE(net_.view(2).active);
   EXPECT_FALSE(net_.view(2).reduction->is_root);
+}
+
+// The root is the switch in the middle. It has no host, and knows the leader's side by CONNECT.
+class FlatTreeRecords : public testing::Test {
+ protected:
+  FlatTreeRecords() {
+    for (int s = 0; s < 3; ++s) net_.add_switch();
+    net_.link(0, 1);
+    net_.link(1, 2);
+    for (const std::size_t at : {0, 0, 2, 2}) net_.add_host(at);
+    net_.start();
+    net_.reduction = wire::MrpReduction{wire::MrpReduction::kValues, 4096, 8};
+  }
+  void confirm(MrpType step) {
+    for (std::size_t host = 1; host < 4; ++host) net_.confirm(host, step);
+  }
+  void register_and_connect() {
+    net_.register_group(0, 1, {}, wire::MrpHeader::kLossEnds);
+    confirm(MrpType::kRegister);
+    net_.control(0, MrpType::kConnect, 1);
+  }
+  void activate() {
+    net_.clear();
+    net_.control(0, MrpType::kActivate, 1);
+    confirm(MrpType::kActivate);
+  }
+  // By the host's last message with a TREE.
+  bool is_flat_at(std::size_t host) {
+    bool is_flat = false;
+    for (const auto& bytes : net_.frames(host)) {
+      const auto message = wire::MrpMessage::parse(Frame::from_bytes(bytes)->payload());
+      if (message && message->tree) is_flat = message->tree->has(MrpTree::kGroupIsFlat);
+    }
+    return is_flat;
+  }
+
+  TestNetwork net_;
+};
+
+TEST_F(FlatTreeRecords, BringTheRootsFindingToTheLeadersSwitchAndToAllMembers) {
+  register_and_connect();
+  confirm(MrpType::kConnect);
+  activate();
+  ASSERT_TRUE(net_.view(1).reduction->is_root);
+  for (std::size_t host = 0; host < 4; ++host) EXPECT_TRUE(is_flat_at(host)) << host;
+  for (std::size_t s = 0; s < 3; ++s) EXPECT_TRUE(net_.view(s).reduction->is_flat) << s;
+}
+
+// The leader's switch merges its own member's CONFIRM with none of the root.
+TEST_F(FlatTreeRecords, AreNotKnownWithoutTheRootsAnswer) {
+  register_and_connect();
+  net_.confirm(1, MrpType::kConnect);
+  activate();
+  for (std::size_t host = 0; host < 2; ++host) EXPECT_FALSE(is_flat_at(host)) << host;
+}
+
+TEST_F(FlatTreeRecords, OfAHostInConnectAreDropped) {
+  register_and_connect();
+  auto message = TestNetwork::message_about(MrpType::kConnect, {});
+  message.header.flags = 3;
+  message.header.epoch = 1;
+  message.tree = MrpTree{1, 3, TestNetwork::ip(0), TestNetwork::ip(3), 4};
+  net_.send_message(0, message);
+  EXPECT_EQ(net_.count(Counter::kDropMalformed, 0), 1u);
 }
 
 class TreeRecordsOfMany : public TreeRecords {

@@ -159,12 +159,16 @@ std::string held_nak_text(const fabric::GroupView& group) {
          " waits until all have what is before it";
 }
 
-// "Reduction: 7 units with results, 2 under way of 64 at most. Units of up to 1024 bytes"
-std::string reduction_text(const fabric::ReductionView& reduction) {
+// "Reduction: 7 units with results, 2 under way of 64 at most. Units of up to 1024 bytes. Flat"
+std::string reduction_text(const fabric::GroupView& group) {
+  const fabric::ReductionView& reduction = *group.reduction;
   return "Reduction: " + count_of(reduction.results, "unit") + " with results, " +
          std::to_string(reduction.newest - reduction.results) + " under way of " +
          std::to_string(reduction.window) + " at most. Units of up to " +
-         std::to_string(reduction.unit) + " bytes";
+         std::to_string(reduction.unit) + " bytes" +
+         (!group.active       ? ""
+          : reduction.is_flat ? ". Flat"
+                              : ". Not flat");
 }
 
 }  // namespace
@@ -198,7 +202,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
   // A reduction group's switches pace its members, and forward no CNP.
   if (!group.reduction) text += ". CNPs: " + group.cnp_policy;
   text += (group.write_mode == "regions" ? "" : ". WRITEs: " + group.write_mode) + "\n";
-  if (group.reduction) text += "  " + reduction_text(*group.reduction) + "\n";
+  if (group.reduction) text += "  " + reduction_text(group) + "\n";
   text += "  " + window_text(status, group.id) + mtu_text(status, group) + "\n";
   text += refusals_text(status, group.id, hosts, colour);
   return text + GroupTree(status, group.id).to_text(root, colour);

@@ -97,6 +97,7 @@ void fields(auto& archive, Of<fabric::ReductionView> auto& reduction) {
   archive("unit", reduction.unit);
   archive("window", reduction.window);
   archive("is_root", reduction.is_root);
+  archive("is_flat", reduction.is_flat);
   archive("newest", reduction.newest);
   archive("complete", reduction.complete);
   archive("results", reduction.results);

@@ -165,7 +165,7 @@ TEST(StatusText, ShowsTheUnitsOfAReductionAndItsLateMembers) {
   FabricStatus status = one_switch();
   fabric::GroupView& view = status.switches[0].groups[0];
   view.paths[0].is_source = false;
-  view.reduction = {1024, 64, true, 9, 7, 7, {}};
+  view.reduction = {1024, 64, true, 9, 7, 7, {}, {}, true};
   view.paths[2].lag = 2;
   status.now = wire::Instant(std::chrono::seconds(10));
   view.paths[2].late = {7, status.now - std::chrono::milliseconds(5), 8, 9, 24};
@@ -178,7 +178,7 @@ TEST(StatusText, ShowsTheUnitsOfAReductionAndItsLateMembers) {
   const std::string text = to_text(*back, View::kGroups, false);
   EXPECT_THAT(text, HasSubstr("; leader h0, waiting for h2 (2 packets)\n"));
   EXPECT_THAT(text, HasSubstr("  Reduction: 7 units with results, 2 under way of 64 at most. Units "
-                              "of up to 1024 bytes\n"));
+                              "of up to 1024 bytes. Flat\n"));
   EXPECT_THAT(text, HasSubstr("2  member\n"));
   EXPECT_THAT(text, Not(HasSubstr("CNPs:"))) << "reductions have no policy";
 }
