@@ -49,10 +49,10 @@ Expected<std::unique_ptr<CompletionQueues::Reservation>> CompletionQueues::reser
   }
   const std::uint32_t most = device_.max_completions() / 2;
   if (entries > most) {
-    return fail(MCAST_ERR_INVALID,
-                "send_depth and recv_depth, or twice reduction_window, exceed the device's "
-                "completion queues: use at most " +
-                    std::to_string(most));
+    return fail(MCAST_ERR_INVALID, "send_depth and recv_depth, or reduction_window, need " +
+                                       std::to_string(entries) +
+                                       " entries of a completion queue, and the device's have " +
+                                       std::to_string(most) + ": lower them");
   }
   const std::uint32_t capacity = std::max(entries, std::min(kUsualReservations, most));
   CqHandle handle(

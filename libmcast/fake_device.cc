@@ -65,13 +65,13 @@ void Device::deliver(Pair& pair, const std::string& data, std::uint32_t imm) {
 // Flushes posted work, like a queue pair in ERR.
 void Device::flush(Pair& pair) {
   while (!pair.sends.empty()) complete_send(pair, IBV_WC_WR_FLUSH_ERR);
-  for (const Posted& p : pair.receives) {
+  for (; !pair.receives.empty() && flushes_left != 0; pair.receives.pop_front()) {
     ibv_wc wc{};
-    wc.wr_id = p.wr_id;
+    wc.wr_id = pair.receives.front().wr_id;
     wc.status = IBV_WC_WR_FLUSH_ERR;
     complete(pair, wc);
+    if (flushes_left > 0) --flushes_left;
   }
-  pair.receives.clear();
 }
 
 void Device::raise(ibv_event_type type, std::uint8_t port) {

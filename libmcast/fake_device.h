@@ -71,8 +71,9 @@ class Device {
   std::size_t max_message = std::size_t{1} << 30;
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
-  bool refuse_sends = false;
-  int receives_left = -1;         // taken before one is refused; -1: all are
+  int sends_left = -1;            // taken before one is refused; -1: all are
+  int receives_left = -1;         // likewise
+  int flushes_left = -1;          // receives that a queue pair in ERR returns; -1: all
   bool has_channels = true;       // completion channels
   bool has_frozen_psns = false;   // queries show those that were set, whatever is sent
   bool comes_back = true;         // a queue pair can leave ERR
@@ -98,6 +99,7 @@ class Device {
   // The oldest send or receive of `pair` ends.
   void complete_send(Pair& pair, ibv_wc_status status = IBV_WC_SUCCESS);
   void deliver(Pair& pair, const std::string& data, std::uint32_t imm);
+  void flush(Pair& pair);  // as a queue pair in ERR
   // A completion without posted work.
   void complete(Pair& pair, const ibv_wc& wc);
 
@@ -138,7 +140,6 @@ class Device {
 
  private:
   friend struct Calls;
-  void flush(Pair& pair);
   std::uint32_t packets_of(std::size_t length) const;
 
   std::deque<std::pair<ibv_cq*, ibv_wc>> completions_;

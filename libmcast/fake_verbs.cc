@@ -69,7 +69,8 @@ struct Calls {
     Pair& pair = pair_of(qp);
     for (; wr != nullptr; wr = wr->next) {
       *bad = wr;
-      if (device().refuse_sends || qp->state != IBV_QPS_RTS) return EINVAL;
+      if (device().sends_left == 0 || qp->state != IBV_QPS_RTS) return EINVAL;
+      if (device().sends_left > 0) --device().sends_left;
       Posted p = posted(wr->wr_id, wr->sg_list, wr->num_sge);
       p.imm = ntohl(wr->imm_data);
       p.opcode = wr->opcode;

@@ -182,7 +182,7 @@ TEST_F(BulkLaneOverFake, HasAsManyOperationsAsItsDepths) {
 }
 
 TEST_F(BulkLaneOverFake, ADeviceThatRefusesCostsNothingButTheCall) {
-  device_.refuse_sends = true;
+  device_.sends_left = 0;
   Op op;
   EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 0, &op), MCAST_ERR_FABRIC);
   EXPECT_EQ(op.calls, 0);
@@ -347,10 +347,10 @@ TEST_F(NarrowWay, EndsWritesInPartsInTheirOrder) {
       ASSERT_EQ(mcast_write(group_, memory_.data(), parts * kPart, nullptr, 7, 0, nullptr, op),
                 MCAST_INPROGRESS);
     }
-    device_.refuse_sends = is_refused;
+    device_.sends_left = is_refused ? 0 : -1;
     device_.complete_send(pair(), is_refused ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR);
     progress();
-    device_.refuse_sends = false;
+    device_.sends_left = -1;
     EXPECT_EQ(ended, (std::vector<const mcast_op_t*>{&first, &second}));
     drop();
   }
@@ -373,7 +373,7 @@ TEST_F(WriteInParts, EndsWithItsGroup) {
 
 TEST_F(WriteInParts, EndsIfTheDeviceRefusesAPart) {
   ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
-  device_.refuse_sends = true;
+  device_.sends_left = 0;
   complete_send();
   EXPECT_EQ(op_.status, MCAST_ERR_FABRIC);
   EXPECT_EQ(op_.calls, 1);

@@ -285,7 +285,7 @@ std::size_t post_list(std::span<const QueuePair::Request> list, Make make, Post 
   }
   Wr* bad = nullptr;
   if (list.empty() || post(requests.data(), &bad) == 0) return list.size();
-  return static_cast<std::size_t>(bad - requests.data());
+  return bad != nullptr ? static_cast<std::size_t>(bad - requests.data()) : 0;
 }
 
 }  // namespace

@@ -161,6 +161,7 @@ bool ReductionLane::send_due(bool has_window, PieceOf piece_of) {
     list_.back().wr_id = WorkId{group_, false, last}.pack();
     list_.back().is_signaled = true;
     if (pair_.post_sends(list_) < list_.size()) {
+      // Those before it are unsignaled: no completion but a flush would count them.
       fault_ = "the device refused a contribution: set up again with fresh groups";
       return false;
     }
@@ -212,10 +213,10 @@ void ReductionLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Event
   const bool is_good = wc.status == IBV_WC_SUCCESS;
   if (!id.is_receive) {
     units_->on_sends_done(id.slot);
-  } else if (is_good && failed_ == MCAST_OK) {
-    take_result(wc);
   } else if (!is_good) {
     failed_ = failed;
+  } else if (failed_ == MCAST_OK && fault_.empty()) {
+    take_result(wc);
   }
   // Not all devices flush what is posted once the group has failed.
   if (failed == MCAST_OK && failed_ == MCAST_OK && fault_.empty()) go_on();

@@ -346,11 +346,24 @@ TEST_F(ReductionLaneOverFake, EndsItsOperationsWhenItsGroupIsDestroyed) {
 TEST_F(ReductionLaneOverFake, FailsIfTheDeviceRefusesAContribution) {
   become_active();
   ASSERT_EQ(mcast_barrier(group_, &ops_[0]), MCAST_INPROGRESS);
-  device_.refuse_sends = true;
+  device_.sends_left = 0;
   EXPECT_EQ(mcast_barrier(group_, &ops_[1]), MCAST_ERR_FABRIC);
   progress();
   EXPECT_EQ(ops_[0].status, MCAST_ERR_FABRIC);
   EXPECT_EQ(ops_[1].calls, 0) << "the call returned the error";
+}
+
+// The other members may have contributed, so the switch may answer the units that it took.
+TEST_F(ReductionLaneOverFake, TakesNoResultOfACallThatTheDeviceRefusedInPart) {
+  become_active();
+  device_.sends_left = 3;
+  std::string memory(4 * kMtu, '.');
+  EXPECT_EQ(mcast_gather(group_, nullptr, 0, 0, memory.data(), memory.size(), &ops_[0]),
+            MCAST_ERR_FABRIC);
+  deliver(0, std::string(kMtu, 'x'));
+  progress();
+  EXPECT_EQ(memory, std::string(4 * kMtu, '.'));
+  EXPECT_EQ(ops_[0].calls, 0) << "the call returned the error";
 }
 
 TEST_F(ReductionLaneOverFake, RegistersItsKindAsALeader) {
