@@ -166,9 +166,19 @@ TEST(Reduction, ComputesOnValuesOverSwitchesThatLosePackets) {
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
 }
 
-// Its hosts have ascending addresses, and as many at each switch.
+// The root has no host. With hosts of its own it would have paths with two members, and with one.
 TEST(Reduction, AddsFloatingPointNumbersInPairsByMember) {
-  const Fabric fabric = lossy_switches();
+  std::string text = "[link]\nloss = 0.005\n[[switch]]\nname = \"spine\"\n";
+  for (const std::string leaf : {"0", "1"}) {
+    text += "[[switch]]\nname = \"s" + leaf + "\"\n[[trunk]]\nbetween = [\"spine\", \"s" + leaf +
+            "\"]\n";
+  }
+  for (int i = 0; i < kHosts; ++i) {
+    const std::string n = std::to_string(i);
+    text += "[[host]]\nname = \"h" + n + "\"\naddress = \"10.0.0." + std::to_string(i + 1) +
+            "\"\nswitch = \"s" + std::to_string(i / 2) + "\"\n";
+  }
+  const Fabric fabric = Fabric::of_text(text);
   Team team(fabric, kHosts);
   json group = kReduction;
   group["floating_sums"] = 1;
