@@ -119,6 +119,7 @@ Algorithm& Algorithms::begin(Payload& payload, int root, bool blocking, std::str
 
 Algorithm& Algorithms::begin_other(Payload& payload, int root, bool blocking,
                                    std::string_view why) {
+  if (has_ended_broadcasts()) return begin(payload, root, blocking, why);
   return begin_team(nullptr, why, payload, root, blocking);
 }
 
@@ -135,6 +136,10 @@ bool Algorithms::look_after() {
   if (session_ != nullptr) session_->look_after();
   return (multicast_ != nullptr && multicast_->is_draining()) ||
          (session_ != nullptr && session_->is_draining());
+}
+
+bool Algorithms::has_ended_broadcasts() const {
+  return multicast_ != nullptr && multicast_->has_ended();
 }
 
 bool Algorithms::has_groups() const {

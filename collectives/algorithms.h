@@ -2,7 +2,7 @@
 // reductions in the network among all ranks or, where some share a host, among one of each host. One
 // call has its turn at a time, so all calls share these objects.
 //
-// All calls but has_groups() and detach() are under the communicator's guard. None blocks.
+// All calls but has_groups(), has_ended_broadcasts() and detach() are under the communicator's guard. None blocks.
 #pragma once
 
 #include <functional>
@@ -37,6 +37,10 @@ class Algorithms {
   void place(const Placement& placement, std::function<void()> called);
   // This rank is a member of a group, or may become one.
   bool is_member() const { return multicast_ != nullptr; }
+
+  // All of this rank's broadcasts end in errors, and none is the saved function's: it would give its
+  // data to ranks that are in an earlier one.
+  bool has_ended_broadcasts() const;
 
   // The algorithm of a broadcast that has its turn; begins it. `why`: the reason if the ranks' places
   // rule multicast out.

@@ -15,6 +15,7 @@ Code bcast(CommunicatorState& state, size_t bytes, int root, Prepare prepare, Ma
   if (bytes == 0) return Code::kDone;
   const bool may_serve = state.may_serve(bytes);
   const std::string why_not = may_serve ? prepare() : "";
+  if (state.has_ended_broadcasts()) return Code::kFailed;
   if (!may_serve || !why_not.empty()) {
     const std::int64_t began = CallReport::begin_call();
     const Code rc = saved();
@@ -32,7 +33,7 @@ Code bcast(CommunicatorState& state, size_t bytes, int root, Prepare prepare, Ma
 // Whether a non-blocking broadcast of more than no bytes is ours. If not, the host's own algorithm
 // serves it.
 inline bool ibcast_is_served(CommunicatorState& state, size_t bytes, int root) {
-  if (state.may_serve(bytes)) return true;
+  if (state.may_serve(bytes) || state.has_ended_broadcasts()) return true;
   state.count_saved(false, {CallReport::begin_call(), bytes, root});
   return false;
 }

@@ -67,6 +67,7 @@ class CommunicatorState {
 
   // All ranks that are members agree: groups were set up, so they are torn down together.
   bool has_groups() const { return algorithms_.has_groups(); }
+  bool has_ended_broadcasts() const { return algorithms_.has_ended_broadcasts(); }
   // No broadcast will follow. True once none is in flight, no rank needs the groups any more, and they
   // are destroyed.
   // Call it, or watch(), until then. Never blocks.

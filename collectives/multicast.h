@@ -45,6 +45,8 @@ class Multicast {
   // Code::kNotServed: not by it, on all members alike; Code::kPending: call again. reason(): for
   // either. Else an error, and of all later ones: a message of a set-up has failed at this member.
   Code prepare(uint64_t first, bool small);
+  // It has failed so, and others may wait for this member in an earlier broadcast. Any thread.
+  bool has_ended() const { return is_ended_.load(); }
   const std::string& reason() const { return reason_; }
   // The reason of the session's failure.
   const std::string& failure() const;
@@ -104,7 +106,8 @@ class Multicast {
   std::chrono::steady_clock::time_point since_;  // of the rate of units
   uint64_t since_unit_ = 0;
   bool reported_ = false;
-  bool is_ended_ = false;  // the others may multicast, and this member not, or the reverse
+  std::atomic<bool> is_ended_{
+      false};  // the others may multicast, and this member not, or the reverse
 
   std::atomic<bool> has_groups_{false};  // once true, for ever
   TearDown tear_down_;
