@@ -64,6 +64,7 @@ class ReductionProgram final : public Actor, public DatagramClient, public Compl
   using Report = void (ReductionLedger::*)(std::size_t member, const std::string& what);
   void fail(const std::string& why, Report report = &ReductionLedger::on_failed);
   void look();
+  wire::Duration look_every() const;
   rnic::Sge sent_slot(std::uint32_t slot, std::uint32_t bytes) const;
   rnic::Sge result_slot(std::uint32_t slot) const;
 
