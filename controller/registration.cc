@@ -224,8 +224,9 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
   }
   if (message.path) take_path(now, *message.path, out);
   if (state_ == State::kFailed) return;
-  if (message.tree && message.tree->has(wire::MrpTree::kGroupIsFlat)) is_flat_ = true;
-  const bool from_member = members_.has(from);
+  const bool from_member = members_.has(from);  // and not from a switch
+  if (message.tree && !from_member && message.tree->has(wire::MrpTree::kGroupIsFlat))
+    is_flat_ = true;
   for (const MrpMember& m : message.list()) {
     // A switch confirms for the members behind it, and drops a host's CONFIRM for other hosts.
     if (from_member && m.host != from) continue;

@@ -120,8 +120,10 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "it does not fit through the port towards " + list_of(named, "some members") +
              ": raise the MTU there, or create fresh groups, which have smaller packets";
     case MrpReject::kNoMemory:
-      return "the switch has no memory left for another reduction group: free groups, lower "
-             "reduction_window, or raise the switch's reduction_memory";
+      return "the switch has no memory left for this reduction group" +
+             (named.empty() ? "" : ", at the port towards " + list_of(named)) +
+             ": free groups, lower reduction_window, create it without floating_sums, or raise the "
+             "switch's reduction_memory";
     case MrpReject::kNotServed:
       return "the switch does not serve this kind of reduction group: bring leader and switches to "
              "the same version";

@@ -1,6 +1,8 @@
 // The members of one reduction by messages, over the fake of MPI. Messages arrive in a random order.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <deque>
@@ -26,6 +28,7 @@ class PairwiseMembers {
   // `vectors`: one for each member, where its operand is.
   void begin(std::vector<std::vector<std::byte>>& vectors,
              const PairwiseOperation::Vector& vector) {
+    vectors_ = &vectors;
     for (std::size_t i = 0; i < all_.size(); ++i) {
       PairwiseOperation::Vector own = vector;
       own.memory = vectors[i].data();
@@ -63,8 +66,10 @@ class PairwiseMembers {
  private:
   void progress(std::size_t i) {
     if (results_[i] == Code::kPending) results_[i] = all_[i].progress();
+    EXPECT_FALSE(mpi.uses((*vectors_)[i])) << "MPI may use the program's memory after an error";
   }
 
+  std::vector<std::vector<std::byte>>* vectors_ = nullptr;
   std::mt19937 random_;
   std::deque<Team> teams_;
   std::deque<PairwiseOperation> all_;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "collectives/core/parameters.h"
 
@@ -19,12 +21,22 @@ void PairwiseOperation::begin(const Vector& vector) {
 }
 
 void PairwiseOperation::finish() {
+  if (sends_.under_way() + receives_.under_way() > 0) abandon_scratch();
   for (Flow* flow : {&sends_, &receives_}) {
     for (Messages& each : flow->messages) each.forget();
     flow->transfers.clear();
     flow->at = flow->offset = flow->started = flow->complete = 0;
   }
   is_in_round_ = false;
+}
+
+// MPI can't cancel a message that has a partner: it may use this memory as long as the process lives.
+void PairwiseOperation::abandon_scratch() {
+  static std::mutex one_at_a_time;
+  static auto* const abandoned = new std::vector<std::unique_ptr<std::byte[]>>;
+  const std::lock_guard<std::mutex> guard(one_at_a_time);
+  abandoned->push_back(std::move(scratch_));
+  scratch_bytes_ = 0;
 }
 
 // False: there is none.
@@ -76,14 +88,12 @@ Code PairwiseOperation::start_sends() {
 
 Code PairwiseOperation::start_receives() {
   Flow& flow = receives_;
-  const bool combines = rounds_->combines(round_);
   while (!flow.is_all_started() && flow.under_way() < kUnderWay) {
     const PairTransfer chunk = next_chunk(flow);
     const std::size_t message = flow.started % kUnderWay;
-    std::byte* const memory = combines ? incoming(message) : at(chunk.slice.first);
     failed_member_ = chunk.peer;
-    const Code rc = flow.messages[message].receive(memory, chunk.slice.size() * vector_.element,
-                                                   chunk.peer, Tag::kPairs, team_);
+    const Code rc = flow.messages[message].receive(
+        incoming(message), chunk.slice.size() * vector_.element, chunk.peer, Tag::kPairs, team_);
     if (rc != Code::kDone) return rc;
     flow.start(chunk);
   }
@@ -109,8 +119,7 @@ Code PairwiseOperation::end_receives() {
     Code rc = Code::kDone;
     if (!flow.messages[message].test(rc)) return Code::kPending;
     failed_member_ = flow.chunks[message].peer;
-    if (rc == Code::kDone && rounds_->combines(round_))
-      rc = take(flow.chunks[message], incoming(message));
+    if (rc == Code::kDone) rc = take(flow.chunks[message], incoming(message));
     if (rc != Code::kDone) return rc;
   }
   return Code::kDone;
@@ -121,6 +130,10 @@ Code PairwiseOperation::end_receives() {
 Code PairwiseOperation::take(const PairTransfer& chunk, std::byte* from) {
   std::byte* const own = at(chunk.slice.first);
   const std::size_t bytes = chunk.slice.size() * vector_.element;
+  if (!rounds_->combines(round_)) {
+    std::memcpy(own, from, bytes);
+    return Code::kDone;
+  }
   if (vector_.combiner) {
     arithmetic::Batch(*vector_.combiner)
         .combine(reinterpret_cast<std::uint8_t*>(own), reinterpret_cast<const std::uint8_t*>(from),

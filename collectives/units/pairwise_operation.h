@@ -5,7 +5,8 @@
 // Operands keep the order of members, so the operation need not be commutative.
 //
 // Vectors travel in chunks, of which a few are under way each way. So messages are short, whatever the
-// vector's length. Chunks leave from copies, because a failed call's sends may stay under way.
+// vector's length. Chunks leave from copies, and arrive in copies: a failed call's messages may stay
+// under way when it has returned. Then MPI keeps the copies' memory.
 //
 //   Memory   the vector, in the caller's memory; and 2 kUnderWay chunks, each of
 //            Parameters::reduction_chunk bytes or one element, if that is longer
@@ -72,6 +73,7 @@ class PairwiseOperation {
   Code run_round();
   PairTransfer next_chunk(const Flow& flow) const;
   bool reserve();
+  void abandon_scratch();
   Code start_sends();
   Code start_receives();
   Code end_sends();

@@ -165,7 +165,8 @@ typedef struct mcast_group_params {
    * does each switch on the way, within its reduction_memory. */
   unsigned reduction_window;
   /* REDUCTION, alike on all members: the switches add and multiply floating-point numbers, too. Each
-   * keeps one more packet for every two of its ports in the group: <mcast/reduce.h>. */
+   * keeps reduction_window more packets for every two of its ports in the group behind the first
+   * two: <mcast/reduce.h>. */
   int floating_sums;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT                                                      \
