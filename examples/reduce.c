@@ -15,7 +15,7 @@
 
 #include "examples/meeting.h"
 
-enum { kRounds = 1000, kUnderWay = 4, kValues = 1 << 20, kSums = 20 };
+enum { kRounds = 1000, kUnderWay = 4, kValues = 1 << 17, kSums = 5 };
 
 typedef struct {
   operation_t operation;
