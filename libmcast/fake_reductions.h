@@ -1,4 +1,4 @@
-// A reduction lane over the fake device, whose results the test delivers.
+// A reduction lane over the fake device. The test delivers its results.
 #pragma once
 
 #include <gtest/gtest.h>

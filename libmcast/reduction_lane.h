@@ -14,7 +14,7 @@
 // still repeat that contribution, because its acknowledgement was lost. The switch does not add a
 // repeat, and it has stored the contribution: else there were no result. Contributions without a
 // completed result are as the caller wrote them, for another way to reduce them after a failure: a
-// device may have placed a result whose completion is flushed.
+// device may have placed a result, and then flush its completion.
 #pragma once
 
 #include <mcast/reduce.h>

@@ -13,7 +13,8 @@
 //
 // A member that fails sends an empty message in the place of the next chunk to each member that awaits
 // any of it. A member that gets one fails, too. So none waits for a failed one, if MPI's messages arrive.
-// If a member has not begun, none completes the reduction. Members whose work was done may have it.
+// If a member has not begun, none completes the reduction. If it fails later, members that need nothing
+// more of it may have the result.
 #pragma once
 
 #include <array>

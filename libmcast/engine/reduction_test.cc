@@ -147,7 +147,7 @@ TEST_F(ReductionUnitsTest, CompleteOperationsInTheirOrder) {
   EXPECT_EQ(result(3, 1)->operation, 3u);
 }
 
-// Units with results straight into the operation's memory, of those whose receives are posted now.
+// Of the receives posted now, the units with results straight into the operation's memory.
 std::vector<std::uint64_t> direct(ReductionUnits& units) {
   std::vector<std::uint64_t> offsets;
   while (const auto receive = units.next_receive()) {

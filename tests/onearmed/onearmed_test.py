@@ -98,11 +98,11 @@ class OneArmed(EndToEnd):
         self.assertGreater(self.counted(run, "drop_wrong_mac"), 0)
         self.assertEqual(self.counted(run, "data_taken"), 0)
 
-    @unittest.skipUnless(HAS_DPDK, "cepheus-switch was built without DPDK: install libdpdk-dev, and configure again")
+    @unittest.skipUnless(HAS_DPDK, "SKIPPED: cepheus-switch was built without DPDK: install libdpdk-dev, and configure again")
     def test_by_dpdk_behind_a_bridge(self):
         self.assert_multicast(self.broadcast(fabric=DPDK))
 
-    @unittest.skipUnless(HAS_DPDK, "cepheus-switch was built without DPDK: install libdpdk-dev, and configure again")
+    @unittest.skipUnless(HAS_DPDK, "SKIPPED: cepheus-switch was built without DPDK: install libdpdk-dev, and configure again")
     def test_by_dpdk_one_percent_is_lost_behind_a_router(self):
         run = self.broadcast(routed=True, loss=0.01, fabric=DPDK)
         self.assert_multicast(run)
