@@ -100,29 +100,31 @@ Code PairwiseOperation::start_receives() {
   return Code::kDone;
 }
 
-Code PairwiseOperation::end_sends() {
-  for (Flow& flow = sends_; flow.under_way() > 0; ++flow.complete) {
+// Ends the messages under way in their order: `end` takes each one's number and outcome.
+template <typename End>
+Code PairwiseOperation::end_messages(Flow& flow, End end) {
+  for (; flow.under_way() > 0; ++flow.complete) {
     const std::size_t message = flow.complete % kUnderWay;
     Code rc = Code::kDone;
     if (!flow.messages[message].test(rc)) return Code::kPending;
-    if (rc == Code::kDone) continue;
     failed_member_ = flow.chunks[message].peer;
-    send_failure(failed_member_);  // the chunk may be lost
-    return rc;
+    rc = end(message, rc);
+    if (rc != Code::kDone) return rc;
   }
   return Code::kDone;
 }
 
+Code PairwiseOperation::end_sends() {
+  return end_messages(sends_, [this](std::size_t, Code rc) {
+    if (rc != Code::kDone) send_failure(failed_member_);  // the chunk may be lost
+    return rc;
+  });
+}
+
 Code PairwiseOperation::end_receives() {
-  for (Flow& flow = receives_; flow.under_way() > 0; ++flow.complete) {
-    const std::size_t message = flow.complete % kUnderWay;
-    Code rc = Code::kDone;
-    if (!flow.messages[message].test(rc)) return Code::kPending;
-    failed_member_ = flow.chunks[message].peer;
-    if (rc == Code::kDone) rc = take(flow.chunks[message], incoming(message));
-    if (rc != Code::kDone) return rc;
-  }
-  return Code::kDone;
+  return end_messages(receives_, [this](std::size_t message, Code rc) {
+    return rc == Code::kDone ? take(receives_.chunks[message], incoming(message)) : rc;
+  });
 }
 
 // The library's operations are commutative, bit by bit. Another one's result lies in the right operand's

@@ -77,6 +77,8 @@ class PairwiseOperation {
   void abandon_scratch();
   Code start_sends();
   Code start_receives();
+  template <typename End>
+  Code end_messages(Flow& flow, End end);
   Code end_sends();
   Code end_receives();
   Code take(const PairTransfer& chunk, std::byte* from);
