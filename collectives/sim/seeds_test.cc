@@ -25,7 +25,7 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   EXPECT_GT(result.sum.returns, result.seeds / 20);
   EXPECT_GT(result.sum.aborts, result.seeds / 100);
   EXPECT_GT(result.sum.comparisons, result.seeds / 2);
-  EXPECT_GT(result.sum.changes, result.seeds / 20);
+  EXPECT_GT(result.sum.changes, result.seeds / 40);
   for (std::size_t i = 1; i < result.sum.refused.size(); ++i)
     EXPECT_GT(result.sum.refused[i], 0u) << name(static_cast<Refused>(i));
 }
