@@ -101,3 +101,8 @@ def shaped_bound(algorithm, size, segment, hosts, link):
 def copies(algorithm, hosts):
     """Times that the message is copied in memory, all hosts together: out of and into a program's buffers."""
     return hosts if algorithm == "cepheus" else 2 * (hosts - 1)
+
+
+def reduction_copies(hosts):
+    """Times that an allreduce in the network passes over a vector: each host's copy out and in, and the switch adds each to the sum."""
+    return 3 * hosts

@@ -6,9 +6,11 @@ Sizes are one rank's bytes. At the largest size the blocks of all ranks together
 All ways are measured in turns, as by bench bcast. A ratio is the time of the best rival by ours: the median of the rounds' own ratios, with their quartiles.
 """
 
+import os
+
 import bcast
-from algorithms import PACKET, shaped_bound
-from bcast import LINKS, SHAPED
+from algorithms import PACKET, reduction_copies, shaped_bound
+from bcast import KIB, LINKS, MIB, SHAPED, memory_rate
 from fabric import Fabric
 from records import Records, human, parse, percentile, progress
 
@@ -30,6 +32,15 @@ MPICH = {
 }
 
 
+LONG = {"allreduce": "allreduce", "allreduce_int64": "allreduce"}  # and the collective with their algorithms
+LONG_SIZES = [64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB]
+
+
+def base(collective):
+    """The MPI function: the name without its type."""
+    return LONG.get(collective, collective)
+
+
 class Candidate(bcast.Candidate):
     """One way at one size of one collective; ours has no algorithm."""
 
@@ -38,25 +49,34 @@ class Candidate(bcast.Candidate):
         self.collective = collective
 
     def plan(self):
-        return f"{self.collective} {self.size} {OPENMPI[self.collective].get(self.algorithm, 0)}\n"
+        return f"{self.collective} {self.size} {OPENMPI[base(self.collective)].get(self.algorithm, 0)}\n"
 
 
-class OpenMpiJobs(bcast.Jobs):
+class ServedJobs:
+    """Long vectors need a limit of their own; the others have that of gathers."""
+
+    is_long = False
+
+    def served(self):
+        return {**SERVED, "reduction_limit": str(2 * LONG_SIZES[-1] * self.hosts)} if self.is_long else SERVED
+
+
+class OpenMpiJobs(ServedJobs, bcast.Jobs):
     BENCH, PROGRAM = "collectives", "mpi_collectives"
     ALGORITHMS = OPENMPI
 
     def command(self, transport):
-        served = [word for name, value in SERVED.items() for word in ("--mca", f"coll_cepheus_{name}", value)]
+        served = [word for name, value in self.served().items() for word in ("--mca", f"coll_cepheus_{name}", value)]
         return super().command(transport) + (served if transport == "cepheus" else [])
 
 
-class MpichJobs(bcast.MpichJobs):
+class MpichJobs(ServedJobs, bcast.MpichJobs):
     BENCH, PROGRAM = "collectives", "mpi_collectives"
     ALGORITHMS = MPICH
 
     def variables(self, algorithm):
         if algorithm is None:
-            return {f"CEPHEUS_{name.upper()}": value for name, value in SERVED.items()}
+            return {f"CEPHEUS_{name.upper()}": value for name, value in self.served().items()}
         return {f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM": algorithm for collective, names in MPICH.items() if algorithm in names}
 
     def work(self, candidates):
@@ -75,9 +95,15 @@ def sizes_of(collective, hosts, quick):
 class Measurement:
     """All candidates on one fabric, by collective and size."""
 
-    def __init__(self, link, hosts):
-        self.link, self.hosts = link, hosts
+    def __init__(self, link, hosts, rate=0.0):
+        self.link, self.hosts, self.rate = link, hosts, rate
         self.ours, self.rivals = [], []
+
+    def plan_long(self, algorithms, quick):
+        for collective, kind in LONG.items():
+            for size in LONG_SIZES[1::3] if quick else LONG_SIZES:
+                self.ours.append(Candidate("cepheus", collective, None, size))
+                self.rivals += [Candidate("rc", collective, name, size) for name in algorithms[kind]]
 
     def plan(self, algorithms, quick):
         for collective, names in algorithms.items():
@@ -85,9 +111,10 @@ class Measurement:
                 self.ours.append(Candidate("cepheus", collective, None, size))
                 self.rivals += [Candidate("rc", collective, name, size) for name in names]
 
-    def run(self, build, jobs_of, rounds, seconds):
+    def run(self, build, jobs_of, rounds, seconds, is_long=False):
         with Fabric(build, self.hosts, link=LINKS[self.link]) as fabric:
             jobs = jobs_of(build, fabric, self.hosts, seconds)
+            jobs.is_long = is_long
             for n in range(rounds):
                 progress(jobs.BENCH, f"{self.hosts} hosts, {self.link}: round {n + 1} of {rounds}")
                 jobs.run("cepheus", self.ours)
@@ -103,15 +130,19 @@ class Measurement:
         return [percentile(each, p) for p in (0.5, 0.25, 0.75)]
 
     def bound(self, ours):
-        """The least time of ours on shaped links: all blocks go up, and down again behind the last packet."""
-        return shaped_bound("cepheus", ours.size * self.hosts, 0, self.hosts, SHAPED) if self.link == "shaped" else 0.0
+        """The least time of ours, microseconds. On shaped links: all blocks, or a long vector, go up, and down again behind the last
+        packet. Else, of long vectors: copies and additions on all cores."""
+        is_long = ours.size >= LONG_SIZES[0]
+        if self.link == "shaped":
+            return shaped_bound("cepheus", ours.size * (1 if is_long else self.hosts), 0, self.hosts, SHAPED)
+        return reduction_copies(self.hosts) * ours.size / (self.rate * os.cpu_count()) if is_long and self.rate else 0.0
 
     def text(self):
         lines = [f"{self.hosts} hosts, {self.link} links, us: median (10th..90th percentile); emulated"]
         for ours in self.ours:
             rivals = self.rivals_of(ours)
             ratio, low, high = self.ratios(ours, rivals[0])
-            bound = f", bound {self.bound(ours):.1f}" if self.bound(ours) else ""
+            bound = f", {ours.median() / self.bound(ours):.2f} times the bound {self.bound(ours):.1f}" if self.bound(ours) else ""
             lines.append(f"  {ours.collective} {human(ours.size)}: the best rival takes {ratio:.2f} ({low:.2f}..{high:.2f}) times ours{bound}")
             for row in [ours, *rivals]:
                 spread = f"({row.figure('p10'):.1f}..{row.figure('p90'):.1f})"
@@ -135,15 +166,17 @@ def main():
     options = parse("collectives", __doc__, "measure two sizes of each, in under 5 minutes", {
         "--link": dict(choices=LINKS, help="measure only this kind of link (default: both)"),
         "--mpi": dict(choices=["openmpi", "mpich"], default="openmpi", help="measure programs of this MPI (default: openmpi)"),
-        "--hosts": dict(type=int, help="measure only N hosts (default: 4 and 8)", metavar="N")})
+        "--hosts": dict(type=int, help="measure only N hosts (default: 4 and 8)", metavar="N"),
+        "--long": dict(action="store_true", help="measure MPI_Allreduce of long vectors instead")})
+    rate = memory_rate() if options.long else 0.0
     jobs_of = OpenMpiJobs if options.mpi == "openmpi" else MpichJobs
-    rounds, seconds = (5, 0.05) if options.quick else (9, 0.2)
+    rounds, seconds = (3 if options.long else 5, 0.05) if options.quick else (9, 0.2)
     records = Records("collectives")
     for link in [options.link] if options.link else LINKS:
         for hosts in [options.hosts] if options.hosts else [4, 8]:
-            measurement = Measurement(link, hosts)
-            measurement.plan(jobs_of.ALGORITHMS, options.quick)
-            measurement.run(options.build, jobs_of, rounds, seconds)
+            measurement = Measurement(link, hosts, rate)
+            (measurement.plan_long if options.long else measurement.plan)(jobs_of.ALGORITHMS, options.quick)
+            measurement.run(options.build, jobs_of, rounds, seconds, options.long)
             print(f"\n{measurement.text()}", flush=True)
             measurement.record(records)
     records.save(options.json)

@@ -24,7 +24,7 @@ class Ratios(unittest.TestCase):
 
     def test_are_the_best_rivals_of_the_same_size_within_a_round(self):
         text = self.measurement.text()
-        self.assertRegex(text, r"allreduce 8 B: the best rival takes 1\.50 \(1\.50\.\.2\.50\) times ours, bound \d")
+        self.assertRegex(text, r"allreduce 8 B: the best rival takes 1\.50 \(1\.50\.\.2\.50\) times ours, 0\.\d\d times the bound \d")
         self.assertLess(text.index("rc/linear"), text.index("rc/ring"))
 
     def test_are_recorded_with_their_rival(self):
@@ -42,6 +42,14 @@ class Plans(unittest.TestCase):
         for collective, algorithms in collectives.OPENMPI.items():
             for number in algorithms.values():
                 self.assertRegex(plan, re.compile(rf"^{collective} \d+ {number}$", re.MULTILINE))
+
+    def test_have_long_vectors_of_both_types(self):
+        measurement = Measurement("unshaped", 4, rate=8000.0)
+        measurement.plan_long(collectives.MPICH, quick=True)
+        self.assertEqual({(each.collective, each.size) for each in measurement.ours},
+                         {(name, size << 10) for name in ("allreduce", "allreduce_int64") for size in (256, 8192)})
+        self.assertRegex(measurement.rivals[-1].plan(), r"^allreduce_int64 8388608 \d+$")
+        self.assertGreater(measurement.bound(measurement.ours[0]), 0)
 
     def test_end_at_the_largest_result_in_the_network(self):
         for hosts in 4, 8:

@@ -287,8 +287,9 @@ class Rivals(EndToEnd):
             self.assertEqual(run.out.count('"median"'), 4, "mpi_bcast compares the bytes of its first calls")
 
     def test_open_mpis_algorithms_of_small_collectives_give_right_results(self):
-        plan = [(collective, size, number) for collective, numbers in (("barrier", (0, 1, 2, 3, 4, 6)), ("allreduce", range(7)), ("reduce", range(8)),
-                ("allgather", range(6))) for number in numbers for size in ((0,) if collective == "barrier" else (0, 8, 2000))]
+        numbers_of = {"barrier": (0, 1, 2, 3, 4, 6), "allreduce": range(7), "allreduce_int64": range(7), "reduce": range(8), "allgather": range(6)}
+        plan = [(collective, size, number) for collective, numbers in numbers_of.items() for number in numbers
+                for size in ((0,) if collective == "barrier" else (0, 8, 2000))]
         with tempfile.NamedTemporaryFile("w", prefix="cepheus-plan-") as file:
             file.write("".join(f"{collective} {size} {number}\n" for collective, size, number in plan))
             file.flush()

@@ -9,7 +9,7 @@ usage: ./run bench NAME [--quick] [--json FILE] [OPTIONS]      ./run bench NAME 
              --mpi mpich: against MPICH's over the same NIC
   collectives
              measure MPI_Barrier, MPI_Allreduce, MPI_Reduce and MPI_Allgather by size, against Open MPI's algorithms
-             over the same NIC; --mpi mpich: against MPICH's
+             over the same NIC; --mpi mpich: against MPICH's; --long: MPI_Allreduce of 64 KiB to 8 MiB
   overlap    measure how much of an MPI_Ibcast a computation of its length hides
   safeguard  measure mode try against the better of its two ways, on good, lossy and slow links
   ranks      measure MPI_Bcast of 32 and 64 ranks on this machine, against Open MPI alone
