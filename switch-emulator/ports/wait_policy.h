@@ -1,8 +1,9 @@
 // How a thread waits for packets when there are more processes than cores: one rule for the switch,
 // for programs that poll and for the threads of NICs.
 //
-// A thread that finds nothing looks again, and yields its core now and then. Sleeping takes longer
-// because of the wake-up. It is right
+// A thread that finds nothing looks again, and yields its core now and then: by time, because a
+// look of MPI's takes ten times as long as one of a verbs program. Sleeping takes longer because of
+// the wake-up. It is right
 // - in the middle of a long message: the next packets come as a batch, and one wake-up serves them
 //   all;
 // - if a yielded core was taken for long. Programs that poll give it back within microseconds, so
@@ -11,6 +12,8 @@
 //
 // Pure: the caller looks, yields, sleeps and passes the time.
 #pragma once
+
+#include <optional>
 
 #include "wire/types.h"
 
@@ -30,15 +33,19 @@ class WaitPolicy {
   // packets within this time share one.
   static constexpr wire::Duration kGather = std::chrono::microseconds(200);
 
+  // Some yields' time: that of about 8 looks of a verbs program, or one of MPI's.
+  static constexpr wire::Duration kTurn = std::chrono::microseconds(2);
+
   // `looks_for`: how long to look before sleeping; Duration::max(): only the other reasons count;
-  // 0: sleep after each look that finds nothing. The core is yielded after `looks_per_yield`.
-  explicit WaitPolicy(wire::Duration looks_for, unsigned looks_per_yield = 16)
-      : looks_for_(looks_for), looks_per_yield_(looks_per_yield) {}
+  // 0: sleep after each look that finds nothing. The core is yielded after looks for `turn`.
+  explicit WaitPolicy(wire::Duration looks_for, wire::Duration turn = kTurn)
+      : looks_for_(looks_for), turn_(turn) {}
 
   // A look found packets, and has handled them at `now`.
   void found(wire::Instant now) {
     found_ = now;
-    looks_ = 0;
+    turn_began_.reset();
+    has_yielded_ = false;
     sleeps_ = 0;
   }
   // A look at `now` found none. `amid_message`: of a long one, see above.
@@ -48,10 +55,14 @@ class WaitPolicy {
       return Step::kSleepForBatch;
     }
     if (looks_for_ == wire::Duration::zero()) return Step::kSleep;
-    if (++looks_ % looks_per_yield_ != 0) return Step::kLook;
+    if (!turn_began_) turn_began_ = now;
+    if (now - *turn_began_ < turn_) return Step::kLook;
+    turn_began_.reset();
     // The first yield comes before the first sleep: it shows whether others want the core.
-    const bool has_looked = looks_ > looks_per_yield_ && now - found_ >= looks_for_;
-    return has_looked || is_contended(now) ? Step::kSleep : Step::kYield;
+    const bool has_looked = has_yielded_ && now - found_ >= looks_for_;
+    if (has_looked || is_contended(now)) return Step::kSleep;
+    has_yielded_ = true;
+    return Step::kYield;
   }
   // The core was yielded, and came back.
   void yielded(wire::Instant began, wire::Instant ended) {
@@ -69,11 +80,13 @@ class WaitPolicy {
   static constexpr wire::Duration kContentionLasts = std::chrono::milliseconds(20);
 
   const wire::Duration looks_for_;
-  const unsigned looks_per_yield_;
+  const wire::Duration turn_;
   wire::Instant found_{};
   wire::Instant contended_until_{};
+  std::optional<wire::Instant> turn_began_;  // by a look that found nothing
   bool sees_computing_ = false;
-  unsigned looks_ = 0, sleeps_ = 0;  // since packets were found last
+  bool has_yielded_ = false;  // since packets were found last
+  unsigned sleeps_ = 0;       // the same
 };
 
 }  // namespace cepheus::fabric
