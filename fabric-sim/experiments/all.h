@@ -10,6 +10,7 @@ extern const Experiment kCepheusHops, kCepheusFig8, kCepheusFig9, kCepheusFig12,
     kGleamFig14, kGleamFig14Random, kGleamFig15, kGleamFig16, kMcRdmaFig4, kMcRdmaFig5, kMcRdmaFig6,
     kMcRdmaFig7, kMcRdmaFig8Ali, kMcRdmaFig8Web, kMcRdmaFig9, kMcRdmaRules, kCepheusVsMcRdma,
     kTmcfFig3, kTmcfFig4, kTmcfFig6, kCnpWindow, kCnpTurns, kIncast, kAblationRecheck,
-    kAblationHash, kOtherNics, kSlowBox, kBestUnicast, kAllreduceLatency, kBarrier;
+    kAblationHash, kOtherNics, kSlowBox, kBestUnicast, kAllreduceLatency, kAllreduceBandwidth,
+    kBarrier;
 
 }  // namespace cepheus::sim

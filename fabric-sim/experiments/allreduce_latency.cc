@@ -12,15 +12,12 @@
 #include "fabric-sim/experiments/closed_forms.h"
 #include "fabric-sim/experiments/exchange_run.h"
 #include "fabric-sim/experiments/reduction_team.h"
-#include "net/shapes.h"
 
 namespace cepheus::sim {
 namespace allreduce_latency {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kPorts = 16;
-constexpr std::size_t kHostsPerPod = 64;
 constexpr wire::Duration kPost = 100ns;  // our own estimate
 // Rivals with more messages are not simulated.
 constexpr std::size_t kMostMessages = 20'000;
@@ -39,9 +36,7 @@ struct Rival {
 class Fabric {
  public:
   explicit Fabric(std::size_t hosts)
-      : topology_(with_hosts(net::fat_tree(kPorts, link(), std::max<std::size_t>(2, pods(hosts))),
-                             first_hosts(hosts))),
-        ways_(topology_) {}
+      : topology_(part_of_fat_tree(hosts, link())), ways_(topology_) {}
 
   const Ways& ways() const { return ways_; }
   std::size_t hosts() const { return ways_.hosts(); }
@@ -54,7 +49,6 @@ class Fabric {
     link.delay = paper_link().delay;
     return link;
   }
-  static std::size_t pods(std::size_t hosts) { return (hosts + kHostsPerPod - 1) / kHostsPerPod; }
 
   net::Topology topology_;
   Ways ways_;

@@ -17,26 +17,20 @@ constexpr std::size_t kFrameHeaders = 58;   // Ethernet, IPv4, UDP, BTH, ICRC
 constexpr std::size_t kImmediate = 4;       // more, in packets of reductions
 constexpr std::uint64_t kFabricMtu = 4096;  // of the experiments' fabrics
 
-// Payloads of the packets of a message, with at most `most` bytes each.
-std::vector<std::uint64_t> parts_of(std::uint64_t bytes, std::uint64_t most) {
-  std::vector<std::uint64_t> parts;
-  for (; bytes > most; bytes -= most) parts.push_back(most);
-  parts.push_back(bytes);
-  return parts;
-}
-
-// Packets that follow each other.
+// Packets of a message, which follow each other: each has `most` bytes of payload, the last one the
+// rest.
 class Train {
  public:
-  Train(const std::vector<std::uint64_t>& payloads, std::size_t headers, const Ways& ways)
+  Train(std::uint64_t bytes, std::uint64_t most, std::size_t headers, const Ways& ways)
       : delay_us_(microseconds(ways.delay())) {
-    for (const std::uint64_t payload : payloads) {
-      const std::uint64_t bytes = (payload + 3) / 4 * 4 + headers;
-      const double us =
-          static_cast<double>(bytes) * 8e6 / static_cast<double>(ways.rate().bits_per_second);
-      us_on_link_ += us;
-      longest_ = std::max(longest_, us);
-    }
+    const auto us_of_packet = [&](std::uint64_t payload) {
+      const std::uint64_t size = (payload + 3) / 4 * 4 + headers;
+      return static_cast<double>(size) * 8e6 / static_cast<double>(ways.rate().bits_per_second);
+    };
+    const std::uint64_t full = units_of(bytes, most) - 1;
+    const double last = us_of_packet(bytes - full * most);
+    us_on_link_ = static_cast<double>(full) * us_of_packet(most) + last;
+    longest_ = full > 0 ? us_of_packet(most) : last;
   }
 
   // The time during which one link transmits them.
@@ -77,7 +71,7 @@ double us_of(const Exchanges& exchanges, const Ways& ways, double post_us) {
         one.at = std::max(one.at, one.program_free);
         one.program_free = one.at + post_us;
         const double leaves = std::max(one.at, one.link_free);
-        const Train message(parts_of(exchange.bytes, kFabricMtu), kFrameHeaders, ways);
+        const Train message(exchange.bytes, kFabricMtu, kFrameHeaders, ways);
         one.link_free = leaves + message.us_on_link();
         const double arrives = leaves + message.us_over(ways.links(r, *exchange.to));
         players[*exchange.to].arrivals[r].push_back(arrives);
@@ -94,12 +88,22 @@ double us_of(const Exchanges& exchanges, const Ways& ways, double post_us) {
   return end;
 }
 
+std::uint64_t hops_of(const Exchanges& exchanges, const Ways& ways) {
+  std::uint64_t hops = 0;
+  for (Rank r = 0; r < exchanges.size(); ++r) {
+    for (const Exchange& one : exchanges[r]) {
+      if (one.to) hops += units_of(one.bytes, kFabricMtu) * ways.links(r, *one.to);
+    }
+  }
+  return hops;
+}
+
 std::size_t units_of(std::uint64_t bytes, std::uint64_t unit) {
-  return parts_of(bytes, unit).size();
+  return bytes == 0 ? 1 : (bytes + unit - 1) / unit;
 }
 
 double us_of_reduction(std::uint64_t bytes, std::uint64_t unit, const Ways& ways) {
-  const Train result(parts_of(bytes, unit), kFrameHeaders + kImmediate, ways);
+  const Train result(bytes, unit, kFrameHeaders + kImmediate, ways);
   return result.us_over(2 * ways.links_to_middle());
 }
 

@@ -13,6 +13,9 @@ namespace cepheus::sim {
 // message that it sends.
 double us_of(const Exchanges& exchanges, const Ways& ways, double post_us = 0);
 
+// Packets over links that they take, without acknowledgements.
+std::uint64_t hops_of(const Exchanges& exchanges, const Ways& ways);
+
 // Microseconds of a reduction with a result of `bytes` in units of `unit` bytes: up to a root in the
 // middle, and down again.
 double us_of_reduction(std::uint64_t bytes, std::uint64_t unit, const Ways& ways);

@@ -1,5 +1,6 @@
 // A member's memory has a window's slots for contributions, and as many for results. Each byte of a
-// block depends on its member, its place and the operation, so no other result is mistaken for it.
+// gathered block depends on its member, its place and the operation, so no other result is mistaken
+// for it. Receives and contributions follow in lists, as in libmcast/reduction_lane.cc.
 #include "fabric-sim/experiments/reduction_team.h"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 
 #include "fabric-sim/core/group_program.h"
 #include "fabric-sim/experiments/multicast_group.h"
-#include "libmcast/engine/reduction.h"
 
 namespace cepheus::sim {
 namespace {
@@ -35,20 +35,21 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
                                        kUsual.window),
                       .control_port = kTeamPort,
                       .token = kTeamToken,
-                      .reduction = kUsual}),
+                      .reduction = team.reduction_}),
         team_(team),
         number_(number),
         memory_(std::make_unique_for_overwrite<std::uint8_t[]>(2 * kSlotBytes)),
         lkey_(open_memory(host, {memory_.get(), 2 * kSlotBytes}).lkey),
+        long_lkey_(open_memory(host, team.testbed_.memory()).lkey),
         units_(kTeamEpoch, std::min<std::uint16_t>(kUsual.unit, path_mtu_of(host)), kUsual.window) {
     host.attach(qpn(), *this);
   }
 
   mcast_status_t status() const { return group().status(); }
   void begin() {
-    const std::size_t bytes = team_.members_.size() * team_.block_;
-    const auto kind = bytes == 0 ? mcast::ReductionUnits::Kind{} : mcast::ReductionUnits::kOr;
-    units_.start(team_.operations_, kind, bytes);
+    using Place = mcast::ReductionUnits::Place;
+    units_.start(team_.operations_, team_.kind_, team_.bytes_,
+                 team_.is_long_ ? Place::kApart : Place::kSlots);
     pump();
   }
 
@@ -60,7 +61,7 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
     }
     const auto part = units_.on_result(completion.imm, completion.byte_len);
     if (!part) throw std::runtime_error("a simulated reduction: " + part.error().text);
-    check(*part);
+    if (team_.block_ > 0) check(*part);
     if (part->is_last) {
       --team_.waiting_;
       team_.ended_at_ = now;
@@ -73,22 +74,43 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
     return static_cast<std::uint16_t>(host.nic().config().max_mtu);
   }
   void pump() {
+    if (units_.are_receives_due()) post_receives();
+    while (send_list()) continue;
+  }
+  void post_receives() {
     while (const auto next = units_.next_receive()) {
-      post_receive(host(), qpn(), {kSlotBytes + next->slot * kUsual.unit, kUsual.unit, lkey_});
       units_.on_receive_posted();
+      const rnic::Sge piece =
+          next->is_direct ? rnic::Sge{next->offset, next->bytes, long_lkey_}
+                          : rnic::Sge{kSlotBytes + next->slot * kUsual.unit, kUsual.unit, lkey_};
+      post_receive(host(), qpn(), piece);
     }
-    while (const auto part = units_.next_contribution()) {
+  }
+  // The last contribution of a list is signaled. False: none may follow.
+  bool send_list() {
+    auto part = units_.next_contribution();
+    if (!part) return false;
+    for (std::uint32_t listed = 1; part; ++listed) {
       units_.on_contributed();
-      const std::size_t at = std::size_t{part->slot} * kUsual.unit;
-      for (std::uint32_t i = 0; i < part->bytes; ++i) {
-        const std::size_t offset = part->offset + i;
-        const bool is_own = offset / team_.block_ == number_;
-        memory_[at + i] = is_own ? byte_of(number_, offset, part->operation) : 0;
-      }
-      post_send(
-          host(), qpn(), {at, part->bytes, lkey_},
-          {.wr_id = part->send, .op = rnic::SendOp::kSendImm, .signaled = true, .imm = part->imm});
+      const auto next = listed < units_.most_listed() ? units_.next_contribution() : std::nullopt;
+      post_send(host(), qpn(), piece_of(*part),
+                {.wr_id = part->send,
+                 .op = rnic::SendOp::kSendImm,
+                 .signaled = !next.has_value(),
+                 .imm = part->imm});
+      part = next;
     }
+    return true;
+  }
+  rnic::Sge piece_of(const mcast::ReductionUnits::Part& part) {
+    if (team_.is_long_) return {part.offset, part.bytes, long_lkey_};
+    const std::size_t at = std::size_t{part.slot} * kUsual.unit;
+    for (std::uint32_t i = 0; i < part.bytes; ++i) {
+      const std::size_t offset = part.offset + i;
+      const bool is_own = offset / team_.block_ == number_;
+      memory_[at + i] = is_own ? byte_of(number_, offset, part.operation) : 0;
+    }
+    return {at, part.bytes, lkey_};
   }
   void check(const mcast::ReductionUnits::Part& part) const {
     const std::uint8_t* const result = &memory_[kSlotBytes + std::size_t{part.slot} * kUsual.unit];
@@ -104,12 +126,13 @@ class ReductionTeam::Member final : public GroupProgram, public CompletionClient
   ReductionTeam& team_;
   const std::size_t number_;
   const std::unique_ptr<std::uint8_t[]> memory_;
-  const std::uint32_t lkey_;
+  const std::uint32_t lkey_, long_lkey_;
   mcast::ReductionUnits units_;
 };
 
-ReductionTeam::ReductionTeam(Testbed& testbed, const std::vector<std::size_t>& hosts)
-    : testbed_(testbed) {
+ReductionTeam::ReductionTeam(Testbed& testbed, const std::vector<std::size_t>& hosts,
+                             const wire::MrpReduction& reduction)
+    : testbed_(testbed), reduction_(reduction) {
   std::vector<wire::MrpMember> names;
   for (const std::size_t host : hosts) {
     Host& at = testbed.network().host(host);
@@ -130,6 +153,23 @@ ReductionTeam::~ReductionTeam() = default;
 
 wire::Duration ReductionTeam::gather(std::size_t block) {
   block_ = block;
+  bytes_ = members_.size() * block;
+  kind_ = bytes_ == 0 ? mcast::ReductionUnits::Kind{} : mcast::ReductionUnits::kOr;
+  is_long_ = false;
+  return run();
+}
+
+wire::Duration ReductionTeam::sum(std::uint64_t bytes) {
+  using arithmetic::Type;
+  block_ = 0;
+  bytes_ = bytes;
+  const bool is_ordered = reduction_.kind == wire::MrpReduction::kOrdered;
+  kind_ = {arithmetic::Operation::kSum, is_ordered ? Type::kDouble : Type::kInt64};
+  is_long_ = true;
+  return run();
+}
+
+wire::Duration ReductionTeam::run() {
   ++operations_;
   waiting_ = members_.size();
   const Instant begin = testbed_.simulator().now();

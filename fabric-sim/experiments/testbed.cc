@@ -3,12 +3,14 @@
 // simulator's budget of events is unlimited here: only the virtual time limit ends a run.
 #include "fabric-sim/experiments/testbed.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 
 #include "fabric-sim/core/random.h"
 #include "fabric-sim/experiments/settings.h"
+#include "net/shapes.h"
 #include "nic-emulator/engine/live_defaults.h"
 
 namespace cepheus::sim {
@@ -20,7 +22,11 @@ namespace {
 constexpr std::uint32_t kNoWindow = 1 << 16;
 
 rnic::NicConfig nic_of(const net::Topology& topology, const TestbedConfig& config) {
-  if (config.has_live_nics) return rnic::live_defaults(topology.mtu, topology.slowest_rate());
+  if (config.has_live_nics) {
+    rnic::NicConfig live = rnic::live_defaults(topology.mtu, topology.slowest_rate());
+    live.moves_payload = live.make_icrc = !config.has_lengths_only;
+    return live;
+  }
   rnic::NicConfig nic;
   nic.max_qps = config.max_qps;
   nic.max_mtu = topology.mtu;
@@ -101,6 +107,13 @@ void lose(net::Topology& topology, LossAt where, double probability) {
     if (copies || !with_hosts.contains(trunk.b)) trunk.ab.loss = probability;
     if (copies || !with_hosts.contains(trunk.a)) trunk.ba.loss = probability;
   }
+}
+
+net::Topology part_of_fat_tree(std::size_t hosts, const net::LinkConfig& link) {
+  constexpr std::size_t kPorts = 16, kHostsPerPod = 64;
+  const std::size_t pods = (hosts + kHostsPerPod - 1) / kHostsPerPod;
+  return with_hosts(net::fat_tree(kPorts, link, std::max<std::size_t>(2, pods)),
+                    first_hosts(hosts));
 }
 
 net::Topology with_hosts(const net::Topology& topology, const std::vector<std::size_t>& hosts) {

@@ -29,6 +29,7 @@ struct TestbedConfig {
   std::optional<rnic::CongestionConfig> congestion = {};
   // All NICs as shipped, with real payload and ICRCs; the settings above don't count then.
   bool has_live_nics = false;
+  bool has_lengths_only = false;  // ... but without payload and ICRCs
   // Make of all NICs; null: the emulated NIC.
   const rnic::NicProfile* profile = nullptr;
   // Manners of all switches; the default: no boxes.
@@ -80,6 +81,8 @@ net::LinkConfig paper_link(double gigabits = 100,
 enum class LossAt { kCopies, kMiddleSwitches };
 void lose(net::Topology& topology, LossAt where, double probability);
 
+// The first hosts of a fat-tree with 16 ports a switch: 8 share a switch, 64 a pod.
+net::Topology part_of_fat_tree(std::size_t hosts, const net::LinkConfig& link);
 // The same fabric with these hosts only, in this order.
 net::Topology with_hosts(const net::Topology& topology, const std::vector<std::size_t>& hosts);
 // `count` distinct numbers below `total`.
