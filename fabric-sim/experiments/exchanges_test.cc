@@ -114,6 +114,13 @@ TEST(Exchanges, TakeTheTimeOfTheirRounds) {
   }
 }
 
+TEST(Exchanges, TakePacketsOverLinks) {
+  const Ways star(net::Topology::star(4, paper_link()));
+  EXPECT_EQ(hops_of(ring(4, 32), star), 6u * 4 * 2) << "rounds, ranks, links";
+  EXPECT_EQ(hops_of(recursive_doubling(4, 4097), star), 2u * 4 * 2 * 2) << "two packets each";
+  EXPECT_EQ(hops_of(ring_barrier(4), star), 3u * 4 * 2);
+}
+
 TEST(Exchanges, WaitForTheirProgramsProcessor) {
   Testbed testbed(net::Topology::star(8, paper_link()), {.has_live_nics = true});
   const double us = microseconds(time_of(testbed, direct(8, 8), first_hosts(8), 1us));

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "fabric-sim/experiments/closed_forms.h"
 #include "fabric-sim/experiments/experiment.h"
 #include "net/shapes.h"
@@ -35,6 +38,27 @@ TEST(ReductionTeam, HasItsRootInTheMiddle) {
   }
 }
 
+// Each result is acknowledged: 62 bytes for 4158 on a host's uplink. Closed forms have no
+// acknowledgements.
+TEST(ReductionTeam, SumsLongVectorsAtTheRateOfTheLinks) {
+  constexpr std::uint64_t kBytes = 1 << 20;
+  for (const net::Topology& topology :
+       {net::Topology::star(2, paper_link()), net::Topology::star(8, paper_link()),
+        net::fat_tree(4, paper_link())}) {
+    const auto us_of = [&](const wire::MrpReduction& reduction) {
+      Testbed testbed(topology,
+                      {.memory = kBytes, .has_live_nics = true, .has_lengths_only = true});
+      ReductionTeam team(testbed, first_hosts(topology.hosts.size()), reduction);
+      team.gather(0);
+      return microseconds(team.sum(kBytes));
+    };
+    const double doubles = us_of(ReductionTeam::kOrdered), integers = us_of(ReductionTeam::kUsual);
+    EXPECT_EQ(doubles, integers);
+    const double bound = us_of_reduction(kBytes, ReductionTeam::kUsual.unit, Ways(topology));
+    EXPECT_NEAR(doubles / bound, 1.01, 0.01) << topology.hosts.size() << " hosts";
+  }
+}
+
 Report quick_run(const char* name) {
   Report report(name, {});
   find_experiment(name)->run({.quick = true}, report);
@@ -54,6 +78,28 @@ TEST(AllreduceLatency, NamesRowsWithATooLongGather) {
   }
   EXPECT_EQ(served, 8);
   EXPECT_EQ(left, 1);
+}
+
+const Point& point_of(const Report& report, const std::string& series, double x) {
+  const auto at = std::ranges::find_if(
+      report.points(), [&](const Point& p) { return p.series == series && p.x == x; });
+  if (at == report.points().end()) throw std::out_of_range(series);
+  return *at;
+}
+
+TEST(AllreduceBandwidth, SendsEachVectorOnceAndRabenseifnerTwice) {
+  constexpr double kLongest = 4 << 20;
+  const Report report = quick_run("allreduce-bandwidth");
+  for (const Point& p : report.points()) {
+    EXPECT_THAT(p.beside.note, testing::AnyOf(HasSubstr("packets"), HasSubstr("closed form")));
+  }
+  const auto of = [&](const std::string& series) {
+    return point_of(report, "64 hosts, " + series, kLongest);
+  };
+  EXPECT_THAT(of("cepheus").beside.note, HasSubstr("packets"));
+  EXPECT_GT(of("share").value, 0.95);
+  EXPECT_GT(of("Rabenseifner over cepheus").value, 1.9);
+  EXPECT_GT(of("Rabenseifner alone on its links over cepheus").value, 1.9);
 }
 
 TEST(Barrier, TakesAThirdOfItsBestRivalInRoundsWithEightHosts) {
