@@ -15,7 +15,7 @@ namespace allreduce_bandwidth {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 constexpr std::uint64_t kMostBytes = 64 * kMiB;  // by packets
-constexpr std::uint64_t kMostHops = 40'000'000;  // the same, of a rival
+constexpr std::uint64_t kMostHops = 12'000'000;  // the same, of a rival
 constexpr const char* kRabenseifner = "Rabenseifner";
 
 class Fabric {
@@ -109,7 +109,7 @@ void compare(const Fabric& fabric, std::uint64_t bytes, ReductionTeam* team, Rep
   if (peer != nullptr) time = {peer->us, ours.expected, ours.source() + kPeer};
   report.add(of + "cepheus", x, ours.us, "us", time);
   report.add(
-      of + "share of line rate", x, share_of_line_rate(bytes, ours.us, fabric.ways()), "",
+      of + "share", x, share_of_line_rate(bytes, ours.us, fabric.ways()), "of line rate",
       {.expected = share_of_line_rate(bytes, ours.expected, fabric.ways()), .note = ours.source()});
   const auto over_ours = [&](const std::string& series, const Rival& rival, Beside beside) {
     beside.expected = rival.time.expected / ours.expected;
