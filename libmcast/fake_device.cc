@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace cepheus::mcast::fake {
 namespace {
@@ -48,6 +49,7 @@ void Device::complete_send(Pair& pair, ibv_wc_status status) {
 void Device::deliver(Pair& pair, const std::string& data, std::uint32_t imm) {
   const std::lock_guard lock(calls_mutex);
   pair.receive_psn = (pair.receive_psn + packets_of(data.size())) & wire::Psn::kMask;
+  assert(!pair.receives.empty() && "posted by the library, and not flushed");
   const Posted to = pair.receives.front();
   pair.receives.pop_front();
   std::copy_n(data.data(), std::min<std::size_t>(data.size(), to.length),
