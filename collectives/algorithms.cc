@@ -52,7 +52,10 @@ void Algorithms::place(const Placement& placement, std::function<void()> called)
   if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, called);
   if (hosts_) hosts_algorithm_ = std::make_unique<HostsBroadcast>(*hosts_, multicast_.get());
   if (!parameters().serves_reductions()) return;
-  if (team.self() >= 0) session_ = std::make_unique<ReductionSession>(team, std::move(called));
+  // Where ranks share hosts, messages serve long reductions.
+  const bool adds_floats = hosts_ == nullptr && parameters().reduces_long();
+  if (team.self() >= 0)
+    session_ = std::make_unique<ReductionSession>(team, std::move(called), adds_floats);
   reducer_ = std::make_unique<Reducer>(
       hosts_ ? seats_of(all_, *hosts_, placement) : Seats::flat(all_), session_.get());
 }
@@ -99,6 +102,14 @@ LongReducer& Algorithms::long_reducer() {
 
 bool Algorithms::may_network(const ReductionData& data) {
   return reducer_ != nullptr && long_reducer().may_be_networked(data);
+}
+
+std::string_view Algorithms::why_not_network(const ReductionData& data) {
+  return reducer_ != nullptr ? long_reducer().why_not_networked(data) : "";
+}
+
+bool Algorithms::may_compare(const ReductionData& data) {
+  return reducer_ != nullptr && long_reducer().may_be_compared(data);
 }
 
 Algorithm& Algorithms::begin_long(const ReductionShape& shape, ReductionData& data, bool is_saved,

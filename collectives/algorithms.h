@@ -57,8 +57,11 @@ class Algorithms {
   // ... of a long one, as the ranks have chosen. `is_saved`: the saved function serves it.
   Algorithm& begin_long(const ReductionShape& shape, ReductionData& data, bool is_saved,
                         const Choice& choice, std::string_view why);
-  // The network may serve a long one.
+  // The network may serve a long one, as all ranks find alike; the reason why not; and the safeguard may
+  // choose its way.
   bool may_network(const ReductionData& data);
+  std::string_view why_not_network(const ReductionData& data);
+  bool may_compare(const ReductionData& data);
 
   // See Multicast. True: call it soon again.
   bool look_after();

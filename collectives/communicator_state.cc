@@ -202,12 +202,14 @@ Code CommunicatorState::begin_long(Reduction& reduction) {
   const ReductionShape& shape = reduction.shape;
   const bool blocking = reduction.is_blocking();
   Choice choice{Way::kOther};
-  std::string why = reduction.is_unserved ? unserved_reason_
-                    : is_unserved()       ? placement().reason
-                                          : too_long_to_gather();
+  std::string_view why = reduction.is_unserved ? unserved_reason_
+                         : is_unserved()       ? placement().reason
+                                               : algorithms_.why_not_network(reduction.data);
   if (!reduction.is_unserved && algorithms_.may_network(reduction.data)) {
     choice = {};
-    const Code rc = choose_way({shape.collective, shape.block, blocking}, choice);
+    const bool is_compared = algorithms_.may_compare(reduction.data);
+    const SizeClass sizes{shape.collective, shape.block, blocking};
+    const Code rc = is_compared ? choose_way(sizes, choice) : Code::kDone;
     if (rc != Code::kDone) return rc;
     if (choice.way == Way::kOther) why = safeguard_.reason();
   }

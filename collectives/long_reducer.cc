@@ -28,6 +28,14 @@ Code LongReducer::prepare() {
   return data_->contribution.pack(0, vector_, shape_.block);
 }
 
+std::string_view LongReducer::why_not_networked(const ReductionData& data) const {
+  if (may_be_networked(data)) return "";
+  if (session_ == nullptr)
+    return "some ranks share a host, and long reductions go by messages then";
+  if (!data.combiner) return "the switches do not have its operation on its type";
+  return session_->sums().why_not();
+}
+
 void LongReducer::begin(const ReductionShape& shape, ReductionData& data, const Choice& choice,
                         std::string_view why) {
   shape_ = shape;

@@ -1,7 +1,7 @@
 // A long MPI_Allreduce or MPI_Reduce: one of more data than a gather takes (reducer.h).
 //
-//   network    switches reduce the values, if arithmetic/ has the operation, its result depends on no
-//              pairs, and each rank has a host of its own
+//   network    switches reduce the values, if arithmetic/ has the operation, and each rank has a host of
+//              its own. Floating-point sums depend on pairs: if the group has those that the user wants
 //   messages   ... else, or from the first part on that the network has not served: the ranks' own
 //              messages, in the same pairs by rank as a short one
 //
@@ -35,9 +35,15 @@ class LongReducer final : public Algorithm {
   LongReducer(const Team& all, ReductionSession* session)
       : all_(all), session_(session), pairs_(all) {}
 
-  // The network may serve it.
+  // The network may serve it, as all ranks find alike.
   bool may_be_networked(const ReductionData& data) const {
-    return session_ != nullptr && data.combiner && !data.combiner->depends_on_pairs();
+    return session_ != nullptr && data.combiner && session_->sums().may_serve(*data.combiner);
+  }
+  // ... and the reason why not.
+  std::string_view why_not_networked(const ReductionData& data) const;
+  // ... and its ways may be compared.
+  bool may_be_compared(const ReductionData& data) const {
+    return may_be_networked(data) && session_->sums().may_compare(*data.combiner);
   }
   // `why`: the reason if the network does not serve it.
   void begin(const ReductionShape& shape, ReductionData& data, const Choice& choice,

@@ -41,14 +41,15 @@ TEST_F(LongReductions, HaveTheBitsOfShortOnes) {
   }
 }
 
+// ... by the network, in pairs by rank, or by messages if ranks share hosts.
 TEST_F(LongReductions, OfFloatsToo) {
   for (const int per_host : {1, 2}) {
     fake::Job job(6, per_host);
     job.library = arithmetic::Combiner::find(arithmetic::Operation::kSum, arithmetic::Type::kFloat);
-    for (const std::size_t bytes : {64u, 400u}) {
-      expect_right(job, 6, {Collective::kAllreduce, bytes, 0, false, sizeof(float)},
-                   Route::kMessages);
-      expect_right(job, 6, {Collective::kReduce, bytes, 5, false, sizeof(float)}, Route::kMessages);
+    const Route route = per_host == 1 ? Route::kNetwork : Route::kMessages;
+    for (const std::size_t bytes : {64u, 400u, 1000u}) {
+      expect_right(job, 6, {Collective::kAllreduce, bytes, 0, false, sizeof(float)}, route);
+      expect_right(job, 6, {Collective::kReduce, bytes, 5, false, sizeof(float)}, route);
     }
     ASSERT_TRUE(job.close());
   }
@@ -82,6 +83,7 @@ TEST_F(NetworkedReductions, OfSeveralRanksAHostGoByMessages) {
   fake::Job job(4, 2);
   job.library = sum();
   expect_right(job, 4, kIntegers, Route::kMessages);
+  EXPECT_EQ(job.reason(0), "some ranks share a host, and long reductions go by messages then");
 }
 
 TEST_F(NetworkedReductions, WithoutAGroupGoByMessages) {

@@ -30,6 +30,7 @@ std::vector<SharedSetting> shared_settings(const Parameters& p) {
           {"set_up_bytes", static_cast<long long>(p.set_up_bytes)},
           {"collectives", p.served},
           {"reduction_limit", static_cast<long long>(p.reduction_limit)},
+          {"reproducible", p.reproducible},
           {"ordered_starts", p.ordered_starts},
           {"safeguard_samples", p.safeguard_samples},
           {"priority", p.priority}};  // Open MPI chooses by it
@@ -146,6 +147,16 @@ std::vector<Setting> settings() {
        "Serve a barrier, allreduce, reduce or allgather if all ranks together contribute up to "
        "this number of bytes; the network takes 8 packets of its path MTU, and beyond 32768 bytes "
        "allreduces and reduces alone, which it serves in parts, or messages do"},
+      {"reproducible",
+       5,
+       &p.reproducible,
+       kAny,
+       "Choose the bits of long floating-point sums and products; rank: pairs by rank on every "
+       "path, "
+       "so that the network serves them only in flat groups with ascending addresses; tree: by the "
+       "network in every group, with the same bits in all calls of one group; off: by the faster "
+       "way",
+       {std::begin(kReproducible), std::end(kReproducible)}},
       {"ordered_starts",
        5,
        &p.ordered_starts,

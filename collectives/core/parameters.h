@@ -14,6 +14,7 @@
 #include "collectives/core/collective.h"
 #include "collectives/core/judge.h"
 #include "collectives/core/mode.h"
+#include "collectives/core/reproducible.h"
 
 namespace cepheus::coll {
 
@@ -48,6 +49,7 @@ struct Parameters {
   unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
   // Bytes that all ranks of a reduction contribute together.
   unsigned long long reduction_limit = 8192;
+  int reproducible = static_cast<int>(Reproducible::kRank);  // of long floating-point sums
   int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
   int mrp_port = 0;
   int link_outage_ms = 0;
@@ -79,7 +81,11 @@ struct Parameters {
     return (served >> static_cast<unsigned>(collective) & 1) != 0;
   }
   bool serves_reductions() const { return served > 1; }
+  bool reduces_long() const {
+    return has_long_reductions() && (serves(Collective::kAllreduce) || serves(Collective::kReduce));
+  }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
+  Reproducible chosen_reproducible() const { return static_cast<Reproducible>(reproducible); }
   Carrier chosen_carrier() const { return static_cast<Carrier>(carrier); }
   bool is_safeguarded() const { return safeguard_samples > 0 && chosen_mode() == Mode::kTry; }
   Judge::Limits safeguard_limits() const {

@@ -33,6 +33,7 @@ TEST(Parameters, HaveTheDefaultsOfTheirPage) {
   EXPECT_FALSE(p.serves(Collective::kReduce));
   EXPECT_EQ(names_of(p.served), p.collectives);
   EXPECT_EQ(p.reduction_limit, 8192u);
+  EXPECT_EQ(p.chosen_reproducible(), Reproducible::kRank);
   EXPECT_EQ(p.ordered_starts, 0);
   EXPECT_EQ(p.mrp_port, 0);
   EXPECT_EQ(p.max_eager_memory, 0u);

@@ -114,12 +114,13 @@ Bytes memory_before(const ReductionShape& shape, int ranks, int rank, std::size_
 }
 
 Bytes memory_after(const ReductionShape& shape, int ranks, int rank, std::size_t seed,
-                   const Library& library) {
+                   const Library& library, Pairs pairs) {
   if (shape.collective == Collective::kReduce && shape.root != rank)
     return contribution(shape, rank, seed, library);
   std::vector<Bytes> blocks;
   for (int each = 0; each < ranks; ++each)
     blocks.push_back(contribution(shape, each, seed, library));
+  if (pairs == Pairs::kOthers) std::ranges::rotate(blocks, blocks.begin() + 1);
   if (shape.collective != Collective::kAllgather) return reduced(std::move(blocks), library);
   Bytes all;
   for (const Bytes& each : blocks) all.insert(all.end(), each.begin(), each.end());
@@ -173,9 +174,13 @@ SizeClass Caller::sizes() const {
 
 Code Caller::choose_algorithm() {
   confirms_ = false;
-  const bool is_long_one = reduction_ && is_long(*reduction_, team_.size());
-  if (is_long_one && !algorithms_.may_network(data_)) {
-    algorithm_ = &algorithms_.begin_long(*reduction_, data_, false, {Way::kOther}, "it is long");
+  if (is_long_one() && !algorithms_.may_network(data_)) {
+    algorithm_ = &algorithms_.begin_long(*reduction_, data_, false, {Way::kOther},
+                                         algorithms_.why_not_network(data_));
+    return Code::kDone;
+  }
+  if (!is_compared()) {
+    algorithm_ = &algorithms_.begin_long(*reduction_, data_, false, {}, "");
     return Code::kDone;
   }
   Choice choice;
@@ -190,10 +195,10 @@ Code Caller::choose_algorithm() {
   confirms_ = choice.confirms;
   const bool is_network = choice.way == Way::kNetwork;
   const std::string_view why = is_network ? std::string_view() : safeguard_.reason();
-  algorithm_ = is_long_one  ? &algorithms_.begin_long(*reduction_, data_, false, choice, why)
-               : reduction_ ? &algorithms_.begin(*reduction_, data_, blocking_, choice, why)
-               : is_network ? &algorithms_.begin(*payload_, root_, blocking_, why)
-                            : &algorithms_.begin_other(*payload_, root_, blocking_, why);
+  algorithm_ = is_long_one() ? &algorithms_.begin_long(*reduction_, data_, false, choice, why)
+               : reduction_  ? &algorithms_.begin(*reduction_, data_, blocking_, choice, why)
+               : is_network  ? &algorithms_.begin(*payload_, root_, blocking_, why)
+                             : &algorithms_.begin_other(*payload_, root_, blocking_, why);
   return rc;
 }
 

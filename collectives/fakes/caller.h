@@ -46,8 +46,10 @@ using Library = std::optional<arithmetic::Combiner>;
 std::vector<std::byte> memory_before(const ReductionShape& shape, int ranks, int rank,
                                      std::size_t seed, const Library& library = {});
 // ... and with the right result. At another rank than a Reduce's root it stays as it was.
+enum class Pairs : std::uint8_t { kByRank, kOthers };  // kOthers: of ReducingGroup
 std::vector<std::byte> memory_after(const ReductionShape& shape, int ranks, int rank,
-                                    std::size_t seed, const Library& library = {});
+                                    std::size_t seed, const Library& library = {},
+                                    Pairs pairs = Pairs::kByRank);
 
 class Caller {
  public:
@@ -75,7 +77,7 @@ class Caller {
   // It is right behind an agreement, once the algorithm is chosen.
   bool confirms() const { return algorithm_ != nullptr && confirms_; }
   // The ranks are to agree on the way before this call goes on.
-  bool is_agreement_due() const { return safeguard_.is_agreement_due(sizes()); }
+  bool is_agreement_due() { return is_compared() && safeguard_.is_agreement_due(sizes()); }
   // It has ended in the error `rc`, because a rank has refused it, as this rank knows.
   bool is_refused(Code rc) const {
     return rc != Code::kDone && rc != Code::kNotServed && algorithm_ != nullptr &&
@@ -96,6 +98,8 @@ class Caller {
 
  private:
   Code choose_algorithm();
+  bool is_long_one() const { return reduction_ && is_long(*reduction_, team_.size()); }
+  bool is_compared() { return !is_long_one() || algorithms_.may_compare(data_); }
   SizeClass sizes() const;
 
   Team team_;

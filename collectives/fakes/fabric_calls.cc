@@ -3,6 +3,7 @@
 // reductions.
 #include "collectives/fakes/fabric_calls.h"
 
+#include <arpa/inet.h>
 #include <mcast/recovery.h>
 
 #include <utility>
@@ -63,7 +64,7 @@ mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t callbac
   return MCAST_OK;
 }
 mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out) {
-  *out = {group->number, group->number, 1, 0, 0};
+  *out = {htonl(FabricCalls::fabric().address_of(group->member)), group->number, 1, 0, 0};
   return MCAST_OK;
 }
 mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members, size_t count) {
@@ -87,6 +88,8 @@ mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
     out->members_missing = out->members - 1;
   out->portion = FabricCalls::fabric().portion;
   out->max_message = FabricCalls::fabric().reduction_bytes;
+  out->is_flat = FabricCalls::fabric().is_flat ? 1 : 0;
+  out->is_ascending = FabricCalls::fabric().has_ascending_addresses ? 1 : 0;
   out->recvs_posted = static_cast<unsigned>(group->receives.size() + group->arrived.size());
   for (const auto& send : group->sends) out->sends_outstanding += send.op != nullptr ? 1 : 0;
   return MCAST_OK;

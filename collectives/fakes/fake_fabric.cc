@@ -144,8 +144,9 @@ void Fabric::conclude(std::uint32_t end) {
   ++registrations_;
   const mcast_status_t outcome = is_whole() ? outcomes.front() : MCAST_ERR_TIMED_OUT;
   if (outcomes.size() > 1) outcomes.pop_front();
-  if (outcome != MCAST_OK) {
-    leader.status = outcome;
+  const bool has_no_memory = refuses_sums && leader.params.floating_sums != 0;
+  if (outcome != MCAST_OK || has_no_memory) {
+    leader.status = outcome != MCAST_OK ? outcome : MCAST_ERR_REJECTED;
     leader.cause = MCAST_CAUSE_REGISTRATION;
     leader.reason = "refused by the test";
     return;

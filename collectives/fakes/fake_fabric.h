@@ -102,6 +102,15 @@ class Fabric {
   std::vector<Move> moves() const;
   void move(const Move& move);
   std::size_t reduction_bytes = 400;  // mcast_group_attr_t::max_message of reductions
+  // Of reductions: mcast_group_attr_t::is_flat, and is_ascending. If a group has neither, its switches add
+  // floating-point numbers in other pairs than by rank.
+  bool is_flat = true, has_ascending_addresses = true;
+  // Switches have no memory for floating-point sums.
+  bool refuses_sums = false;
+  std::uint32_t address_of(int rank) const {
+    const auto above = static_cast<std::uint32_t>(rank);
+    return 0x0A000000 + (has_ascending_addresses ? above : 0xFFFF - above);
+  }
   // The unit of lost results of reductions.
   static constexpr std::uint64_t kReduced = ~std::uint64_t{0};
   // The rank and the unit of the lost data.

@@ -68,6 +68,11 @@ bool Job::all_have_results() const {
   return true;
 }
 
+bool Job::have_equal_results() const {
+  return std::ranges::all_of(ranks_,
+                             [&](const Rank& each) { return each.memory == ranks_[0].memory; });
+}
+
 void Job::look(int rank, bool at_nic) {
   Rank& self = at(rank);
   fabric.caller = rank;

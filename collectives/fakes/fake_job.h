@@ -55,6 +55,8 @@ class Job {
   bool all_have_data() const;
   // All ranks have the result of their last call, a reduction.
   bool all_have_results() const;
+  // ... an allreduce: and it is alike on all.
+  bool have_equal_results() const;
   // The rank's end of the lane that was set up last.
   std::uint32_t last_end(int rank) const;
   // All ranks, as the rank knows them.

@@ -16,7 +16,8 @@ int mcast_group::place() const {
 namespace cepheus::coll::fake {
 
 void Fabric::begin_reductions(mcast_group& leader) {
-  const auto group = std::make_shared<ReducingGroup>(static_cast<int>(leader.members.size()));
+  const auto group = std::make_shared<ReducingGroup>(static_cast<int>(leader.members.size()),
+                                                     is_flat && has_ascending_addresses);
   for (const std::uint32_t number : leader.members) {
     mcast_group* const member = find(number);
     if (member != nullptr && member->wire == leader.wire) {
@@ -116,7 +117,8 @@ mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, mcast
   if (!FabricCalls::knows(group) || !combiner) return MCAST_ERR_INVALID;
   if (group->status != MCAST_OK) return group->status < 0 ? group->status : MCAST_ERR_INVALID;
   const std::size_t length = count * combiner->size();
-  if (combiner->depends_on_pairs() || length > FabricCalls::fabric().reduction_bytes)
+  const bool has_sums = group->params.floating_sums != 0;
+  if ((combiner->depends_on_pairs() && !has_sums) || length > FabricCalls::fabric().reduction_bytes)
     return MCAST_ERR_INVALID;
   if (group->gathers.size() >= 3) return MCAST_ERR_AGAIN;
   const auto* const bytes = static_cast<const std::byte*>(contribution);

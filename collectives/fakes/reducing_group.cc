@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "arithmetic/pairs.h"
+
 namespace cepheus::coll::fake {
 
 void ReducingGroup::contribute(int member, Unit unit) {
@@ -54,6 +56,11 @@ void ReducingGroup::move_contribution(int member) {
   const Unit& unit = own.units[static_cast<std::size_t>(number - own.first)];
   if (sums_.size() <= number) sums_.resize(static_cast<std::size_t>(number) + 1);
   std::vector<std::byte>& sum = sums_[static_cast<std::size_t>(number)];
+  if (unit.combiner && unit.combiner->depends_on_pairs()) {
+    operands_[number][member] = unit.data;
+    if (operands_[number].size() == ends_.size()) combine_operands(number, *unit.combiner);
+    return;
+  }
   if (unit.combiner && !sum.empty()) {
     arithmetic::Batch(*unit.combiner)
         .combine(reinterpret_cast<std::uint8_t*>(sum.data()),
@@ -66,6 +73,20 @@ void ReducingGroup::move_contribution(int member) {
                                                 std::to_integer<unsigned>(unit.data[i]))
                        : sum[i] | unit.data[i];
   }
+}
+
+// Not by rank: the first member's values come last.
+void ReducingGroup::combine_operands(std::uint64_t number, const arithmetic::Combiner& combiner) {
+  std::vector<std::vector<std::byte>> all;
+  for (auto& [member, data] : operands_[number]) all.push_back(std::move(data));
+  operands_.erase(number);
+  if (!adds_by_rank_) std::ranges::rotate(all, all.begin() + 1);
+  const arithmetic::Batch batch(combiner);
+  arithmetic::combine_in_pairs(all.size(), [&](std::size_t left, std::size_t right) {
+    batch.combine(reinterpret_cast<std::uint8_t*>(all[left].data()),
+                  reinterpret_cast<const std::uint8_t*>(all[right].data()), all[left].size());
+  });
+  sums_[static_cast<std::size_t>(number)] = std::move(all.front());
 }
 
 std::vector<int> ReducingGroup::receiving() const {

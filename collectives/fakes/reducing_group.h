@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <random>
 #include <vector>
@@ -18,7 +19,10 @@ namespace cepheus::coll::fake {
 
 class ReducingGroup {
  public:
-  explicit ReducingGroup(int members) : ends_(static_cast<std::size_t>(members)) {}
+  // `adds_by_rank`: results that depend on pairs are those of pairs by rank; else of others, alike in
+  // each unit.
+  explicit ReducingGroup(int members, bool adds_by_rank = true)
+      : adds_by_rank_(adds_by_rank), ends_(static_cast<std::size_t>(members)) {}
 
   // --- A member's NIC.
   // The member's next unit: its bytes are sent from `data`, and `result` has the receive for it.
@@ -83,9 +87,13 @@ class ReducingGroup {
   End& end(int member) { return ends_[static_cast<std::size_t>(member)]; }
   const End& end(int member) const { return ends_[static_cast<std::size_t>(member)]; }
   std::uint64_t complete() const;  // units
+  void combine_operands(std::uint64_t number, const arithmetic::Combiner& combiner);
 
+  const bool adds_by_rank_;
   std::vector<End> ends_;
   std::vector<std::vector<std::byte>> sums_;  // by unit
+  // By unit, and by member, until all are there: of operations that depend on pairs.
+  std::map<std::uint64_t, std::map<int, std::vector<std::byte>>> operands_;
 };
 
 }  // namespace cepheus::coll::fake

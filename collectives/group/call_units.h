@@ -2,7 +2,8 @@
 // reduction of values is one or more. Pure.
 //
 // `most`: the bytes of the group's results. A call that is too long for the group takes part by one unit
-// without bytes, so that all members count alike, and then goes another way.
+// without bytes, so that all members count alike, and then goes another way. So does one that the group
+// reduces in other pairs than the user wants.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,11 @@ struct CallUnits {
   const std::byte* values = nullptr;
   std::byte* result = nullptr;
   std::optional<arithmetic::Combiner> combiner{};
+  bool has_pairs = true;  // the group has the pairs that the user wants
 
-  bool fits(std::size_t most) const { return combiner ? most >= combiner->size() : total <= most; }
+  bool fits(std::size_t most) const {
+    return has_pairs && (combiner ? most >= combiner->size() : total <= most);
+  }
   std::size_t count(std::size_t most) const {
     if (!combiner || !fits(most)) return 1;
     const std::size_t bytes = whole_bytes(most);

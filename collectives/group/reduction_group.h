@@ -27,9 +27,11 @@ class ReductionGroup {
  public:
   static constexpr std::size_t kMostUnderWay = 8;  // operations
 
-  // `again`: the fabric may serve now though it did not before.
-  ReductionGroup(const Team& team, bool again)
-      : team_(team), lane_(team, MCAST_LANE_REDUCTION, 0, again) {}
+  // `again`: the fabric may serve now though it did not before. `adds_floats`: see TeamLane.
+  ReductionGroup(const Team& team, bool again, bool adds_floats)
+      : team_(team), lane_(team, MCAST_LANE_REDUCTION, 0, again) {
+    if (adds_floats) lane_.add_floats();
+  }
   ~ReductionGroup() { destroy(); }
   ReductionGroup(const ReductionGroup&) = delete;
   ReductionGroup& operator=(const ReductionGroup&) = delete;

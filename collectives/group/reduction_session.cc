@@ -21,8 +21,9 @@ using GatherPath = RootlessAgreement::Path;
 using GroupStage = RootlessAgreement::Stage;
 using RootlessKind = RootlessMessage::Kind;
 
-ReductionSession::ReductionSession(const Team& team, std::function<void()> called)
+ReductionSession::ReductionSession(const Team& team, std::function<void()> called, bool adds_floats)
     : team_(team),
+      sums_(adds_floats),
       link_(team,
             [this, called = std::move(called)] {
               has_message_ = true;
@@ -40,6 +41,7 @@ std::uint32_t ReductionSession::window() {
 
 void ReductionSession::begin(const CallUnits& call) {
   units_ = call;
+  units_.has_pairs = !call.combiner || sums_.may_serve(*call.combiner);
   call_ = agreement_.start();
   first_unit_ = agreement_.units();
   served_bytes_ = 0;
@@ -60,7 +62,7 @@ Code ReductionSession::progress() {
       return Code::kPending;
     case GatherPath::kDone:
       if (!fits()) {
-        reason_ = too_long_;
+        reason_ = units_.has_pairs ? too_long_ : sums_.why_not();
         return Code::kNotServed;
       }
       reason_ = "the network";
@@ -129,7 +131,8 @@ Code ReductionSession::set_up() {
   // Another member still copies results of the last group from this one.
   if (!agreement_.is_finished()) return Code::kPending;
   if (group_ == nullptr) {
-    group_ = std::make_unique<ReductionGroup>(team_, was_refused_ || agreement_.generation() > 0);
+    const bool again = was_refused_ || agreement_.generation() > 0;
+    group_ = std::make_unique<ReductionGroup>(team_, again, sums_.are_wanted());
     group_->lane().set_retry_after(retry_after(backoff_));
   }
   switch (group_->lane().progress()) {
@@ -174,6 +177,8 @@ void ReductionSession::renew() {
   if (team_.is_leader())
     host::log(1, "cepheus: %s: reductions in the network on group %s epoch %u",
               team_.name().c_str(), lane.address().c_str(), lane.epoch());
+  sums_.renew(lane.sums(), lane.why_not_by_rank(), team_);
+  units_.has_pairs = !units_.combiner || sums_.may_serve(*units_.combiner);
   agreement_.renew(call_, out_);
   act();
 }

@@ -31,7 +31,8 @@ class ReductionSession {
  public:
   // `called` runs when another member may need something of this one: look_after() soon. It runs
   // inside the host's progress.
-  ReductionSession(const Team& team, std::function<void()> called);
+  // `adds_floats`: its groups shall add floating-point numbers, too.
+  ReductionSession(const Team& team, std::function<void()> called, bool adds_floats);
 
   // --- One call after the other, in the same order on all members.
   // Its memory stays until it is over.
@@ -41,6 +42,8 @@ class ReductionSession {
   // a member can't be reached.
   Code progress();
   const std::byte* result() { return results_.result(first_unit_); }
+  // The ways of sums, as all members find alike: they set groups up at the same calls.
+  const GroupSums& sums() const { return sums_; }
   // Behind Code::kNotServed: this part of a reduction of values has its result, on all members alike.
   std::size_t served_bytes() const { return served_bytes_; }
   const std::string& reason() const { return reason_; }
@@ -112,6 +115,7 @@ class ReductionSession {
   void send_end(int to, RootlessMessage::Kind kind);
 
   const Team& team_;
+  GroupSums sums_;
   // A host may complete a receive without its notice, if another thread looks at it at that moment.
   static constexpr unsigned kLooksWithoutNotice = 16;
   std::atomic<bool> has_message_{true};

@@ -125,6 +125,7 @@ void TeamLane::make_group(MemberRecord& record) {
     params.max_eager = max_eager_;
     // MPI must not complete a root's send while a late or disconnected rank lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
+    params.floating_sums = adds_floats_ ? 1 : 0;
     if (is_of_reductions())
       params.reduction_window = parameters().has_long_reductions() ? kLongWindow : kReductionWindow;
     else
@@ -201,6 +202,12 @@ void TeamLane::gathered() {
     const bool passes = lasting == records_.end() && any != records_.end();
     return announce(passes ? any->status : static_cast<int32_t>(MCAST_ERR_INVALID), why);
   }
+  if (adds_floats_) {
+    why_no_sums_ = why_not_ascending(records_, team_);
+    // The switches keep no memory for sums that will go by messages.
+    const bool is_unused = parameters().chosen_reproducible() == Reproducible::kRank;
+    if (is_unused && !why_no_sums_.empty()) return announce(kNoSums, why_no_sums_);
+  }
   std::vector<mcast_member_t> members;
   members.reserve(records_.size());
   for (const MemberRecord& record : records_) members.push_back(record.member);
@@ -241,7 +248,21 @@ void TeamLane::registered(mcast_status_t status) {
   outcome_.mcst_id = attr.mcst_id;
   outcome_.epoch = attr.epoch;
   outcome_.max_message = attr.max_message;
-  announce(status, status == MCAST_OK ? "" : attr.reason);
+  // A switch has no memory left for sums, or does not know them.
+  if (status == MCAST_ERR_REJECTED && adds_floats_) {
+    why_no_sums_ = std::string("its group can't add floating-point numbers: ") + attr.reason;
+    return announce(kNoSums, why_no_sums_);
+  }
+  find_sums(attr);
+  announce(status, status == MCAST_OK ? why_no_sums_ : attr.reason);
+}
+
+// Of a group that has come up.
+void TeamLane::find_sums(const mcast_group_attr_t& attr) {
+  const bool is_by_rank = attr.is_flat != 0 && attr.is_ascending != 0;
+  outcome_.sums = !adds_floats_ ? SumOrder::kNone : is_by_rank ? SumOrder::kRank : SumOrder::kTree;
+  if (adds_floats_ && attr.is_flat == 0)
+    why_no_sums_ = std::string(kNotFlat) + " (" + host::parameter("reproducible") + ")";
 }
 
 void TeamLane::announce(int32_t status, const std::string& reason) {
@@ -284,10 +305,18 @@ void TeamLane::finish() {
     return set_state(channel_ != nullptr ? State::kReady : State::kClosed);
   }
   destroy();
+  set_state(starts_again() ? State::kUnused : State::kFailed);
+}
+
+// Alike on all members.
+bool TeamLane::starts_again() {
   if (outcome_.status == MCAST_ERR_ID_IN_USE) CEPHEUS_SITUATION("a group's identifier is taken");
-  const bool again =
-      outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts && !is_one_sided();
-  set_state(again ? State::kUnused : State::kFailed);
+  if (outcome_.status == kNoSums) {
+    CEPHEUS_SITUATION("a group of reductions comes up without floating-point sums");
+    adds_floats_ = false;
+    return !is_one_sided();
+  }
+  return outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts && !is_one_sided();
 }
 
 Cause cause_of(mcast_cause_t cause) {

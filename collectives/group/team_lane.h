@@ -20,6 +20,7 @@
 
 #include "collectives/core/agreement.h"
 #include "collectives/group/messages.h"
+#include "collectives/group/sum_order.h"
 #include "collectives/group/transport.h"
 
 namespace cepheus::coll {
@@ -39,7 +40,8 @@ struct LaneOutcome {
   uint32_t epoch;
   uint64_t retry_after;  // units after which multicast is tried again; kNever
   uint64_t max_message;  // bytes of a reduction's result, at the leader
-  char reason[256];
+  SumOrder sums;         // of a group that has come up
+  char reason[256];      // of a failure; else the reason why sums are not by rank
 };
 
 Cause cause_of(mcast_cause_t cause);
@@ -74,6 +76,8 @@ class TeamLane {
     arrival_arg_ = arg;
   }
 
+  // Of reductions: the group adds floating-point numbers, if its switches take it. Before start.
+  void add_floats() { adds_floats_ = true; }
   // This member's session has failed, for `reason`: the lane fails on all members. Data of a group
   // that this member does not look after would be acknowledged and lost. Before start.
   void refuse(const std::string& reason) { refusal_ = reason; }
@@ -91,6 +95,7 @@ class TeamLane {
   // No mcast_status_t:
   static constexpr int32_t kRefused = -1000;
   static constexpr int32_t kNoOutcome = -1001;  // of a record: the member can't receive the outcome
+  static constexpr int32_t kNoSums = -1002;     // set up again, without floating-point sums
 
   State progress();
   State state() const { return state_; }
@@ -108,6 +113,9 @@ class TeamLane {
   size_t max_message() const { return max_message_; }
   // Of reductions: this member's device takes shorter messages than the leader's.
   bool takes_less() const { return takes_less_; }
+  // kReady, of reductions: alike on all members; and the reason why they are not SumOrder::kRank.
+  SumOrder sums() const { return outcome_.sums; }
+  const char* why_not_by_rank() const { return outcome_.reason; }
   uint32_t epoch() const { return outcome_.epoch; }
 
   Channel& channel() const { return *channel_; }  // kReady
@@ -137,6 +145,8 @@ class TeamLane {
   void fail(Code rc);
   void gathered();
   void registered(mcast_status_t status);
+  void find_sums(const mcast_group_attr_t& attr);
+  bool starts_again();
   void remember(mcast_status_t status, const mcast_group_attr_t& attr) const;
   bool is_lost() const { return own_.status == MCAST_OK && (channel_ == nullptr || stopped_); }
   void announce_lost();
@@ -149,6 +159,8 @@ class TeamLane {
   mcast_lane_t kind_;
   size_t max_eager_;
   bool again_;
+  bool adds_floats_ = false;
+  std::string why_no_sums_;  // the leader's
   uint64_t retry_after_ = 0;
   uint64_t retry_at_ = kNever;
   Channel::Arrival arrival_ = nullptr;

@@ -41,6 +41,15 @@ void crowd_hosts(JobPlan& plan) {
                static_cast<int>(random() % static_cast<unsigned>(plan.ranks_per_host + 1));
 }
 
+// Of a generator of its own, so that other parts of a seed's plan stay as they are.
+void draw_sums(JobPlan& plan) {
+  std::mt19937_64 random(plan.seed ^ 0xF10A);
+  plan.reproducible = static_cast<Reproducible>(random() % 3);
+  plan.is_flat = random() % 4 != 0;
+  plan.has_ascending_addresses = random() % 4 != 0;
+  plan.has_memory_for_sums = random() % 8 != 0;
+}
+
 }  // namespace
 
 bool JobPlan::limits_rnr_retries() const {
@@ -98,6 +107,7 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.refused = refused_of(plan, may_be_agreement);
   plan.reduces_long =
       plan.reduces && plan.ranks_per_host == 1 && std::mt19937_64(plan.seed ^ 0x10C5)() % 2 == 0;
+  if (plan.reduces_long) draw_sums(plan);
   return plan;
 }
 
@@ -105,6 +115,12 @@ std::string to_text(const JobPlan& plan) {
   std::string text = std::to_string(plan.ranks) + " ranks, " + std::to_string(plan.ranks_per_host) +
                      " a host, " + std::to_string(plan.steps) + " calls, fault " + name(plan.fault);
   if (plan.reduces) text += plan.reduces_long ? ", long reductions" : ", reductions";
+  if (plan.reduces_long) {
+    text += std::string(", sums by ") + kReproducible[static_cast<int>(plan.reproducible)];
+    if (!plan.is_flat) text += ", not flat";
+    if (!plan.has_ascending_addresses) text += ", addresses descend";
+    if (!plan.has_memory_for_sums) text += ", no memory for sums";
+  }
   if (plan.event) text += " at event " + std::to_string(*plan.event);
   if (plan.fails_between_lanes) text += " between two lanes";
   if (plan.set_up) text += " after set-up " + std::to_string(*plan.set_up);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "collectives/core/reproducible.h"
 #include "nic-emulator/engine/nic_profile.h"
 
 namespace cepheus::coll::sim {
@@ -42,6 +43,9 @@ struct JobPlan {
   std::size_t steps = 60;     // calls
   bool reduces = false;       // half of the calls are reductions
   bool reduces_long = false;  // ... and some of them long ones
+  // Of long floating-point sums: the parameter, and the group.
+  Reproducible reproducible = Reproducible::kRank;
+  bool is_flat = true, has_ascending_addresses = true, has_memory_for_sums = true;
   Fault fault = Fault::kNone;
   // The event behind which it strikes, or the set-up of a group; else at a random broadcast.
   std::optional<std::size_t> event, set_up;
@@ -68,6 +72,10 @@ struct JobPlan {
   std::size_t events_to_end = 0;
   bool returns_errors = false;
 
+  bool adds_by_rank() const { return is_flat && has_ascending_addresses; }
+  bool networks_sums() const {
+    return has_memory_for_sums && (adds_by_rank() || reproducible != Reproducible::kRank);
+  }
   bool limits_rnr_retries() const;
   // An identifier that is in use is drawn again.
   bool is_healthy() const {

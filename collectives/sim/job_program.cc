@@ -32,14 +32,15 @@ void add_reductions(const JobPlan& plan, std::vector<Call>& program) {
 // Half of the allreduces and reduces are long then: too long for one gather of the fake's groups, or also
 // for one of their units. Of a generator of its own, too.
 void lengthen(const JobPlan& plan, std::vector<Call>& program) {
-  std::mt19937_64 random(plan.seed ^ 0x10C6);
+  std::mt19937_64 random(plan.seed ^ 0x10C6), of_types(plan.seed ^ 0xF10B);
   for (Call& each : program) {
     const bool is_reduced = each.collective == coll::Collective::kAllreduce ||
                             each.collective == coll::Collective::kReduce;
     if (!is_reduced || random() % 2 == 0) continue;
-    each.sums_integers = random() % 4 != 0;
+    if (random() % 4 != 0) each.sums = arithmetic::Type::kInt32;
+    if (of_types() % 2 == 0) each.sums = arithmetic::Type::kFloat;
     const std::size_t values = plan.has_safeguard ? 150 + random() % 100 : 60 + random() % 1200;
-    each.bytes = sizeof(std::int32_t) * values;
+    each.bytes = sizeof(float) * values;
   }
 }
 

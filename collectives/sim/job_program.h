@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <random>
 #include <vector>
@@ -17,15 +16,17 @@ struct Call {
   std::size_t bytes;  // of a reduction: of a rank's contribution
   bool blocking;
   coll::Collective collective = coll::Collective::kBcast;
-  bool sums_integers = false;  // else: the program's operation
+  // Of a reduction; empty: the program's operation.
+  std::optional<arithmetic::Type> sums = std::nullopt;
 
   bool is_broadcast() const { return collective == coll::Collective::kBcast; }
   ReductionShape shape() const {
-    return {collective, bytes, root, false, sums_integers ? sizeof(std::int32_t) : 1};
+    return {collective, bytes, root, false, sums ? sizeof(float) : 1};
   }
+  bool sums_floats() const { return sums == arithmetic::Type::kFloat; }
   std::optional<arithmetic::Combiner> library() const {
-    if (!sums_integers) return std::nullopt;
-    return arithmetic::Combiner::find(arithmetic::Operation::kSum, arithmetic::Type::kInt32);
+    if (!sums) return std::nullopt;
+    return arithmetic::Combiner::find(arithmetic::Operation::kSum, *sums);
   }
 };
 

@@ -26,7 +26,8 @@ std::string summary(const JobOutcome& sum) {
          n(sum.tree, " down trees, ") + n(sum.saved, " by the saved function, ") +
          n(sum.errors, " in an error; ") + n(sum.repaired, " units repaired\nreductions: ") +
          n(sum.network, " in the network, ") + n(sum.messages, " by messages, ") +
-         n(sum.saved_reductions, " by the saved function\njobs: ") +
+         n(sum.saved_reductions, " by the saved function, ") +
+         n(sum.other_sums, " sums in other pairs\njobs: ") +
          n(sum.returns, " with multicast again, ") + n(sum.aborts, " aborted\nsafeguard: ") +
          n(sum.comparisons, " comparisons, ") +
          n(sum.changes, " of them changed the way\njobs in which MPI refused a rank: ") + refused;

@@ -20,6 +20,7 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   EXPECT_GT(result.sum.network, 4 * result.seeds);
   EXPECT_GT(result.sum.messages, result.seeds);
   EXPECT_GT(result.sum.saved_reductions, result.seeds / 10) << "barriers and gathers, as samples";
+  EXPECT_GT(result.sum.other_sums, result.seeds / 50);
   EXPECT_GT(result.sum.repaired, result.seeds / 10);
   EXPECT_GT(result.sum.errors, result.seeds / 100);
   EXPECT_GT(result.sum.returns, result.seeds / 20);

@@ -42,6 +42,10 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
   if (plan.has_safeguard) fake::use_safeguard();
   if (plan.copies_little) parameters().copied_bytes = 0;
   if (plan.reduces_long) fake::use_long_reductions();
+  parameters().reproducible = static_cast<int>(plan.reproducible);
+  fabric_.is_flat = plan.is_flat;
+  fabric_.has_ascending_addresses = plan.has_ascending_addresses;
+  fabric_.refuses_sums = !plan.has_memory_for_sums;
   fault_step_ = static_cast<std::size_t>(pick(static_cast<int>(plan.steps)));
   if (plan.fails_between_lanes) {
     fault_step_ = std::max<std::size_t>(fault_step_, 1);

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -43,6 +44,7 @@ struct JobOutcome {
   std::uint64_t multicast = 0, tree = 0, saved = 0, errors = 0;   // calls of all ranks
   std::uint64_t network = 0, messages = 0, saved_reductions = 0;  // reductions of all ranks
   std::uint64_t repaired = 0;                                     // units, point to point
+  std::uint64_t other_sums = 0;  // ranks' floating-point sums in other pairs than by rank
   std::uint64_t comparisons = 0, changes = 0;  // of the safeguard; of the way that it has chosen
   std::uint64_t returns = 0;                   // jobs in which multicast served again
   std::uint64_t aborts = 0;                    // jobs that a rank ended
@@ -108,6 +110,8 @@ class SimulatedJob {
   std::optional<std::size_t> first_wrong_byte(const Rank& rank) const;
   void check_end_of_call(Rank& rank, Code rc);
   void check_end_of_reduction(const Rank& rank, Code rc);
+  bool has_right_result(const Rank& rank);
+  bool check_alike(const Rank& rank);
   void check_end_of_job();
   void check_paths();
   void check_aborts();
@@ -121,6 +125,7 @@ class SimulatedJob {
   const JobPlan plan_;
   std::mt19937_64 random_;
   std::vector<Call> program_;
+  std::map<std::size_t, std::vector<std::byte>> sums_;  // of allreduces, by call
   Fault fault_;
   std::size_t fault_step_ = 0;
   int more_faults_;

@@ -6,6 +6,10 @@ import unittest
 from harness import AT_ONCE, CHECK, PROGRAMS, REQUIRE, Reporting, needs_rc_mcast, over_fabric, paths_of_broadcasts, star
 
 
+# Three hosts at each of two switches: no flat tree.
+TWO_LEAVES = {"options": ("--shape", "leaf-spine:2x1x3")}
+
+
 class Explain(Reporting):
     def test_counts_multicast_by_lane(self):
         run = over_fabric(CHECK, "--count", 12, "--max", 100_000, mca=REQUIRE)
@@ -55,6 +59,26 @@ class Explain(Reporting):
         self.assertEqual(path["path"], "open mpi")
         for path in world["paths"]:
             self.assertIn("table space", path["reason"])
+
+    def check_long_sums(self, way, reason, hosts=(), pairs="rank", **mca):
+        chosen = {**REQUIRE, "coll_cepheus_reduction_limit": 1 << 30, **{f"coll_cepheus_{name}": value for name, value in mca.items()}}
+        self.assert_ok(over_fabric(PROGRAMS / "reduction_rounds_check", "--count", 3, "--size", 80_000, "--pairs", pairs, mca=chosen, **dict(hosts)))
+        _, world = self.world()
+        (path,) = [path for path in world["paths"] if path["path"].startswith("allreduce")]
+        self.assertEqual((path["path"], path["most"]), (f"allreduce: {way}", 3))
+        self.assertRegex(path["reason"], reason)
+
+    def test_names_the_way_of_long_floating_point_sums(self):
+        self.check_long_sums("network", "the network")
+
+    def test_names_the_reason_why_long_floating_point_sums_go_by_messages(self):
+        self.check_long_sums("messages", "is not flat.*coll_cepheus_reproducible", TWO_LEAVES)
+
+    def test_names_shared_hosts_as_the_reason_of_long_reductions(self):
+        self.check_long_sums("messages", "some ranks share a host", {"hosts": 2, "options": ("--ranks-per-host", 2)})
+
+    def test_long_floating_point_sums_go_by_a_tree_that_the_user_takes(self):
+        self.check_long_sums("network", "the network", TWO_LEAVES, pairs="any", reproducible="tree")
 
     @needs_rc_mcast
     def test_ranks_with_and_without_ucx_share_a_group(self):

@@ -317,12 +317,12 @@ def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=3
     with tempfile.TemporaryDirectory(prefix="cepheus-e2e-") as scratch:
         stats = pathlib.Path(scratch) / "stats.json"
         command = [str(BUILD / "bin/cepheus-run"), *_mpi.OPTIONS, "--stats-json", str(stats), *map(str, options)]
-        if topology is None:
-            command += ["--hosts", str(hosts)]
-        else:
+        if topology is not None:
             path = pathlib.Path(scratch) / "fabric.toml"
             path.write_text(topology)
             command += ["--topology", str(path)]
+        elif "--shape" not in options:
+            command += ["--hosts", str(hosts)]
         command += ["--", *map(str, mpirun), *_mpi.arguments({**PATIENT, **(mca or {})}), str(_mpi.program(program)),
                     *map(str, arguments)]
         return run_and_report(command, timeout, {**os.environ, **(environment or {})},

@@ -40,6 +40,10 @@ class RandomReductions(EndToEnd):
         self.check(CASES // 2, *length, "--pairwise", LONG, hosts=5, mca=mca)
         self.check(CASES // 4, *length, hosts=2, options=("--ranks-per-host", 3), mca=mca)
 
+    def test_have_the_right_bits_on_a_tree_that_is_not_flat(self):
+        mca = {**MCA, "coll_cepheus_reduction_limit": LONG}
+        self.check(CASES // 4, "--long", 1_000_000, "--pairwise", LONG, mca=mca, options=("--shape", "leaf-spine:2x1x3"))
+
     def test_have_the_right_bits_if_threads_share_the_library(self):
         self.check(CASES // 2, "--pairwise", PAIRWISE, "--threads", 3, hosts=4)
 
