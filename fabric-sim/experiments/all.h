@@ -11,6 +11,6 @@ extern const Experiment kCepheusHops, kCepheusFig8, kCepheusFig9, kCepheusFig12,
     kMcRdmaFig7, kMcRdmaFig8Ali, kMcRdmaFig8Web, kMcRdmaFig9, kMcRdmaRules, kCepheusVsMcRdma,
     kTmcfFig3, kTmcfFig4, kTmcfFig6, kCnpWindow, kCnpTurns, kIncast, kAblationRecheck,
     kAblationHash, kOtherNics, kSlowBox, kBestUnicast, kAllreduceLatency, kAllreduceBandwidth,
-    kBarrier;
+    kAllreduceLoss, kAllreduceLate, kAllreduceMemory, kBarrier;
 
 }  // namespace cepheus::sim

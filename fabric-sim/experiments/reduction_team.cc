@@ -4,6 +4,7 @@
 #include "fabric-sim/experiments/reduction_team.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "fabric-sim/core/group_program.h"
@@ -156,24 +157,28 @@ wire::Duration ReductionTeam::gather(std::size_t block) {
   bytes_ = members_.size() * block;
   kind_ = bytes_ == 0 ? mcast::ReductionUnits::Kind{} : mcast::ReductionUnits::kOr;
   is_long_ = false;
-  return run();
+  return run({});
 }
 
-wire::Duration ReductionTeam::sum(std::uint64_t bytes) {
+wire::Duration ReductionTeam::sum(std::uint64_t bytes, wire::Duration late) {
   using arithmetic::Type;
   block_ = 0;
   bytes_ = bytes;
   const bool is_ordered = reduction_.kind == wire::MrpReduction::kOrdered;
   kind_ = {arithmetic::Operation::kSum, is_ordered ? Type::kDouble : Type::kInt64};
   is_long_ = true;
-  return run();
+  return run(late);
 }
 
-wire::Duration ReductionTeam::run() {
+wire::Duration ReductionTeam::run(wire::Duration late) {
   ++operations_;
   waiting_ = members_.size();
-  const Instant begin = testbed_.simulator().now();
-  for (const auto& member : members_) member->begin();
+  Simulator& simulator = testbed_.simulator();
+  const auto last = std::prev(members_.end());
+  std::for_each(members_.begin(), last, [](const auto& member) { member->begin(); });
+  if (late > wire::Duration{}) simulator.run(simulator.now() + late);
+  const Instant begin = simulator.now();
+  (*last)->begin();
   testbed_.run_until([this] { return waiting_ == 0; });
   return ended_at_ - begin;
 }

@@ -23,7 +23,7 @@ class ReductionTeam {
   static constexpr std::size_t kMostUnits = 8;
 
   // `hosts`: indices in the network; the first host leads. Waits on virtual time until the group is
-  // active; throws std::runtime_error if that fails. Precondition: the testbed has live NICs.
+  // active; throws std::runtime_error if that fails.
   ReductionTeam(Testbed& testbed, const std::vector<std::size_t>& hosts,
                 const wire::MrpReduction& reduction = kUsual);
   ~ReductionTeam();
@@ -36,14 +36,15 @@ class ReductionTeam {
   // The same for a sum of vectors with `bytes`: of double in ordered groups, otherwise of int64. It
   // is a long operation, straight from and to the testbed's memory, as in libmcast. No value of it is
   // compared. Preconditions: the testbed has this much memory; NICs have lengths only.
-  wire::Duration sum(std::uint64_t bytes);
+  //
+  // The last member begins `late` after the others, and the time is counted from then.
+  wire::Duration sum(std::uint64_t bytes, wire::Duration late = {});
 
  private:
   class Member;
   friend class Member;
 
-  // All members begin the operation.
-  wire::Duration run();
+  wire::Duration run(wire::Duration late);
 
   Testbed& testbed_;
   const wire::MrpReduction reduction_;

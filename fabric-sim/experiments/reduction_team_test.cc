@@ -59,6 +59,16 @@ TEST(ReductionTeam, SumsLongVectorsAtTheRateOfTheLinks) {
   }
 }
 
+TEST(ReductionTeam, EndsAsSoonAfterALateMember) {
+  constexpr std::uint64_t kBytes = 1 << 16;
+  Testbed testbed(net::Topology::star(4, paper_link()),
+                  {.memory = kBytes, .has_live_nics = true, .has_lengths_only = true});
+  ReductionTeam team(testbed, first_hosts(4));
+  team.gather(0);
+  const double prompt = microseconds(team.sum(kBytes));
+  EXPECT_NEAR(microseconds(team.sum(kBytes, std::chrono::milliseconds(20))) / prompt, 1, 0.02);
+}
+
 Report quick_run(const char* name) {
   Report report(name, {});
   find_experiment(name)->run({.quick = true}, report);

@@ -15,7 +15,8 @@ std::span<const Experiment> experiments() {
       kMcRdmaFig8Web,    kMcRdmaFig9,         kMcRdmaRules,      kCepheusVsMcRdma, kTmcfFig3,
       kTmcfFig4,         kTmcfFig6,           kCnpWindow,        kCnpTurns,        kIncast,
       kAblationRecheck,  kAblationHash,       kOtherNics,        kSlowBox,         kBestUnicast,
-      kAllreduceLatency, kAllreduceBandwidth, kBarrier};
+      kAllreduceLatency, kAllreduceBandwidth, kAllreduceLoss,    kAllreduceLate,   kAllreduceMemory,
+      kBarrier};
   return kAll;
 }
 
