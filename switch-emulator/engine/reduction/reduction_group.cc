@@ -206,7 +206,7 @@ void ReductionGroup::take_contribution(Call& call, HopPackets& packets, const Gr
     queried_ = {};  // it was about this unit
     schedule(call.now + probe_wait_);
   }
-  acknowledge_soon(call, packets, path);
+  acknowledge_soon(call, packets, packet);
   const Unit before = complete_;
   complete(call, packets);
   if (complete_ != before) latest_ = path;
@@ -227,7 +227,7 @@ void ReductionGroup::take_result(Call& call, HopPackets& packets, const GroupPac
     send_due(call, packets, packet.path);
   }
   results_ = unit + 1;
-  acknowledge_soon(call, packets, packet.path);
+  acknowledge_soon(call, packets, packet);
   publish(call, packets);
 }
 
@@ -255,7 +255,8 @@ void ReductionGroup::publish(Call& call, HopPackets& packets) {
 }
 
 // Sends all units that are known and may be under way: at most W. A host's contribution is
-// acknowledged before its result is sent. To a switch, the result is the acknowledgement.
+// acknowledged before its result is sent. To a switch, the result is the acknowledgement. Switches
+// acknowledge late, so one that recovers from a loss requests it: few units may be under way.
 void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
   Hop& hop = hops_[path];
   const bool is_up = path == parent();
@@ -267,7 +268,8 @@ void ReductionGroup::send_due(Call& call, HopPackets& packets, PathNo path) {
       if (tree_.paths[path].is_host) acknowledge(packets, path);
       hop.in.on_acknowledged();
     }
-    const bool ack_request = unit + 1 == end || (unit + 1) % quarter == 0;
+    const bool may_request = tree_.paths[path].is_host || hop.out.is_recovering();
+    const bool ack_request = may_request && (unit + 1 == end || (unit + 1) % quarter == 0);
     const bool is_repeat = hop.out.on_sent(call.now);
     packets.send_unit(path, unit, is_up ? slots_.partial(unit) : slots_.result(unit), ack_request,
                       is_repeat);
@@ -292,8 +294,13 @@ void ReductionGroup::acknowledge(HopPackets& packets, PathNo path) {
   in.on_acknowledged();
 }
 
-void ReductionGroup::acknowledge_soon(Call& call, HopPackets& packets, PathNo path) {
+void ReductionGroup::acknowledge_soon(Call& call, HopPackets& packets, const GroupPacket& packet) {
+  const PathNo path = packet.path;
   const Responder& in = hops_[path].in;
+  if (!tree_.paths[path].is_host && packet.headers.bth.ack_request) {
+    CEPHEUS_SITUATION("a switch that has lost a unit requests an acknowledgement");
+    return acknowledge(packets, path);
+  }
   if (in.owed() >= std::max(1u, slots_.window() / 4u)) {
     CEPHEUS_SITUATION("a quarter of the window is acknowledged at once");
     return acknowledge(packets, path);

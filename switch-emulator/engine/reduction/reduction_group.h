@@ -117,7 +117,7 @@ class ReductionGroup final : public Behaviour {
   Instant repeat_due(const Call& call, PathNo path) const;
   void add_again(const GroupPacket& packet, const UnitShape& shape, Unit unit, Instant now);
   void acknowledge(HopPackets& packets, PathNo path);
-  void acknowledge_soon(Call& call, HopPackets& packets, PathNo path);
+  void acknowledge_soon(Call& call, HopPackets& packets, const GroupPacket& packet);
   void schedule(Instant at) { set_deadline(std::min(deadline(), at)); }
   // Since when others have waited for the host at `path`; none: they don't.
   std::optional<Instant> late_since(Instant now, PathNo path) const;

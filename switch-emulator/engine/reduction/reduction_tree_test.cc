@@ -95,6 +95,24 @@ TEST_P(LostOnATrunk, IsRepeated) {
   EXPECT_EQ(net->view(1).reduction->results, kUnits);
 }
 
+// The other switch would acknowledge a quarter of the window, or after 1 ms.
+TEST(LossOnATrunk, TakesNoTimeOfLateAcknowledgements) {
+  for (const std::size_t side : {0, 1}) {
+    auto net = make_pair_of_switches(false);
+    TestMembers members(*net, 4, 64, 8);
+    bool is_lost = false;
+    net->lose = [&](std::size_t from, std::size_t, const std::string& text) {
+      return from == side && text == "data 0" && !std::exchange(is_lost, true);
+    };
+    for (Unit unit = 0; unit < 8; ++unit) {
+      for (std::size_t m = 0; m < 4; ++m) members.contribute(m);
+    }
+    for (int n = 0; n < 8; ++n) members.receive_all();
+    EXPECT_TRUE(is_lost);
+    for (std::size_t m = 0; m < 4; ++m) EXPECT_EQ(members.results(m), 8u) << "switch " << side;
+  }
+}
+
 TEST(ReductionTree, NamesOneMemberBehindATrunkThatDiffers) {
   auto net = make_pair_of_switches(false);
   TestMembers members(*net, 4, 8, 0);

@@ -39,9 +39,11 @@ class Requester {
   Unit newest() const { return newest_; }  // all below have been sent at least once
   bool is_paused() const { return paused_until_.has_value(); }
   bool is_idle() const { return acked_ == newest_; }
+  // A loss has left few units that may be under way.
+  bool is_recovering() const { return acked_ < recovered_; }
   // Of the units below `known`, those below this one may be sent now.
   Unit limit(Unit known) const {
-    return acked_ < recovered_ ? std::min(known, acked_ + allowed_) : known;
+    return is_recovering() ? std::min(known, acked_ + allowed_) : known;
   }
 
   // Unit next() is sent. Precondition: no pause. True: it has been sent before.
