@@ -70,6 +70,7 @@ TEST_F(NetworkedReductions, OfIntegersGoByTheNetwork) {
     fake::Job job(ranks);
     job.library = sum();
     for (const std::size_t bytes : {68u, 400u, 404u, 3004u}) {
+      job.are_apart = !job.are_apart;
       expect_right(job, ranks, {Collective::kAllreduce, bytes, 0, false, 4}, Route::kNetwork);
       expect_right(job, ranks, {Collective::kReduce, bytes, ranks - 1, false, 4}, Route::kNetwork);
       expect_right(job, ranks, kBarrier, Route::kNetwork);
@@ -128,7 +129,7 @@ TEST_F(NetworkedReductions, FindALostResultOfAnOperationUnderWay) {
 }
 
 // In each moment of it, and at each rank. Parts that are complete at some rank are copied, and messages
-// reduce the others. In place, so the inputs of complete parts are gone.
+// reduce the others. In place, the inputs of complete parts are gone.
 TEST_F(NetworkedReductions, HaveTheSameBitsIfTheGroupFails) {
   const auto before = repaired();
   std::size_t by_network = 0, by_messages = 0;
@@ -137,6 +138,7 @@ TEST_F(NetworkedReductions, HaveTheSameBitsIfTheGroupFails) {
       std::mt19937 random(moment * 3 + static_cast<unsigned>(failing));
       fake::Job job(3);
       job.library = sum();
+      job.are_apart = moment % 2 != 0;
       expect_right(job, 3, kBarrier, Route::kNetwork);
       job.reduce_all(kIntegers);
       for (unsigned i = 0; i < moment; ++i) {

@@ -151,7 +151,7 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool
 }
 
 void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, bool blocking,
-                   Code data, const Library& library) {
+                   Code data, const Library& library, bool is_apart) {
   const Counting counted(true);
   reduction_ = shape;
   blocking_ = blocking;
@@ -159,7 +159,15 @@ void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, 
   const auto own = is_gather ? static_cast<std::size_t>(team_.self()) * shape.block : 0;
   const bool has_result = shape.collective == Collective::kAllreduce || is_gather ||
                           (shape.collective == Collective::kReduce && shape.root == team_.self());
-  data_ = {{memory.data() + own, shape.block},
+  std::byte* values = memory.data() + own;
+  if (is_apart) {
+    const Counting uncounted(false);
+    contribution_.assign(values, values + shape.block);
+    values_ = contribution_;
+    if (has_result) std::ranges::fill(memory, std::byte{0xEE});
+    values = contribution_.data();
+  }
+  data_ = {{values, shape.block},
            {memory.data(), has_result ? memory.size() : 0},
            library ? nullptr : &mixing_,
            library};
