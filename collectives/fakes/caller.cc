@@ -36,6 +36,7 @@ void use_long_reductions() {
   p.most_gathered = 200;
   p.reduction_limit = 1 << 20;
   p.reduction_chunk = 100;
+  p.least_registered = 600;
 }
 
 Code Gaps::pack(std::size_t offset, void* to, std::size_t length) {

@@ -1,9 +1,11 @@
-// Operations that are cut into the same packets are the same to other members. So a member without memory
-// for long ones starts short ones, which libmcast copies.
+// Operations that are cut into the same packets are the same to other members. So each member chooses by
+// itself: short operations, which libmcast copies, or long ones in memory that it registers.
 #include "collectives/group/group_call.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "collectives/core/parameters.h"
 
 namespace cepheus::coll {
 
@@ -36,7 +38,8 @@ void GroupCall::start_gather(ReductionGroup& group) {
 
 void GroupCall::start_values(ReductionGroup& group) {
   while (started_ < end_unit()) {
-    const std::uint64_t most = has_memory_ ? kMostBytes / packet_ : MCAST_REDUCTION_PACKETS;
+    const bool is_registered = has_memory_ && call_.total >= parameters().least_registered;
+    const std::uint64_t most = is_registered ? kMostBytes / packet_ : MCAST_REDUCTION_PACKETS;
     const std::uint64_t end = std::min(started_ + most, end_unit());
     const std::size_t first = bytes_before(started_);
     if (group.start(call_.values + first, *call_.combiner, call_.result + first,

@@ -1,5 +1,6 @@
-// One call after the other as operations of its group: a gather is one operation, and so are values, or
-// each kMostBytes of them. It starts operations, and keeps results that other members may lack.
+// One call after the other as operations of its group: a gather is one operation, and so are many values,
+// or each kMostBytes of them. Few values are several short ones. It starts operations, and keeps results
+// that other members may lack.
 //
 // A gather's result arrives in memory of this object. Values go straight between the call's buffers, and
 // their last results are copied when the call ends here, or its group.
