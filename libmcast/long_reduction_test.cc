@@ -222,6 +222,13 @@ TEST_F(LongReduction, RefusesMemoryThatOverlaps) {
   EXPECT_EQ(reduce(contribution_.data(), nullptr, op_), MCAST_ERR_INVALID);
 }
 
+// As some devices refuse a file's: short ones copy it.
+TEST_F(LongReduction, NamesMemoryThatTheDeviceRefusesAsASmallLimit) {
+  device_.is_memory_read_only = true;
+  EXPECT_EQ(reduce(contribution_.data(), result_.data(), op_), MCAST_ERR_NO_MEMORY);
+  EXPECT_EQ(op_.calls, 0);
+}
+
 // Until then it may write a result there.
 TEST_F(LongReduction, EndsWithItsGroupOnceTheDeviceHasReturnedItsMemory) {
   const std::size_t before = device_.regions;

@@ -39,7 +39,7 @@ void GroupCall::start_gather(ReductionGroup& group) {
 void GroupCall::start_values(ReductionGroup& group) {
   while (started_ < end_unit()) {
     const bool is_registered = has_memory_ && call_.total >= parameters().least_registered;
-    const std::uint64_t most = is_registered ? kMostBytes / packet_ : MCAST_REDUCTION_PACKETS;
+    const std::uint64_t most = is_registered ? kMostBytes / packet_ : short_units();
     const std::uint64_t end = std::min(started_ + most, end_unit());
     const std::size_t first = bytes_before(started_);
     if (group.start(call_.values + first, *call_.combiner, call_.result + first,
@@ -47,7 +47,8 @@ void GroupCall::start_values(ReductionGroup& group) {
       started_ = end;
       continue;
     }
-    if (!group.lacks_memory() || !std::exchange(has_memory_, false)) return;
+    // Those under way may have used up the limit.
+    if (!group.lacks_memory() || group.is_busy() || !std::exchange(has_memory_, false)) return;
     host::log(1,
               "cepheus: %s: the device can't register the memory of long reductions, so they are "
               "copied: raise ulimit -l",

@@ -6,6 +6,7 @@
 // their last results are copied when the call ends here, or its group.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -61,6 +62,8 @@ class GroupCall {
   std::size_t bytes_before(std::uint64_t unit) const {
     return call_.bytes(static_cast<std::size_t>(unit - first_unit_), packet_);
   }
+  // Packets of a short operation at most, on all members.
+  std::uint64_t short_units() const { return std::max<std::uint64_t>(most_ / packet_, 1); }
   void start_gather(ReductionGroup& group);
   void start_values(ReductionGroup& group);
 

@@ -50,6 +50,8 @@ class ReductionGroup {
              std::size_t length);
   // The last start() was refused, because the device can't register the memory.
   bool lacks_memory() const { return refused_ == MCAST_ERR_NO_MEMORY; }
+  // Operations are under way.
+  bool is_busy() const { return started_ != taken_; }
   // The result of the oldest operation under way is here: its bytes, once; then it is over.
   std::optional<std::size_t> take_result();
   // Bytes of results that have come for operations which take_result() has not returned.
