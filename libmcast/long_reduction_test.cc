@@ -120,7 +120,7 @@ TEST_F(LongReduction, InPlaceReplacesEachContributionByItsResult) {
   EXPECT_EQ(op_.status, MCAST_OK);
 }
 
-TEST_F(LongReduction, ThatFailsSaysHowManyBytesOfItsResultAreFinal) {
+TEST_F(LongReduction, ThatFailsReportsHowManyBytesOfItsResultAreFinal) {
   for (const bool is_in_place : {false, true}) {
     next_ = 0;
     if (is_in_place) {
@@ -149,7 +149,7 @@ TEST_F(LongReduction, ThatFailsSaysHowManyBytesOfItsResultAreFinal) {
 }
 
 // No completion comes any more.
-TEST_F(LongReduction, OfADestroyedGroupSaysHowManyBytesAreFinal) {
+TEST_F(LongReduction, OfADestroyedGroupReportsHowManyBytesAreFinal) {
   ASSERT_EQ(reduce(contribution_.data(), result_.data(), op_), MCAST_INPROGRESS);
   ASSERT_EQ(reduce(result_.data(), result_.data(), ops_[0]), MCAST_INPROGRESS);
   for (int units = 0; units < 3; ++units) {

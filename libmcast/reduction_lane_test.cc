@@ -313,7 +313,7 @@ TEST_F(ReductionLaneOverFake, EndsEachOperationOnceInOrderIfItsGroupFails) {
   EXPECT_EQ(ops_[1].calls, 1);
 }
 
-TEST_F(ReductionLaneOverFake, SaysHowManyBytesOfAFailedResultAreFinal) {
+TEST_F(ReductionLaneOverFake, ReportsHowManyBytesOfAFailedResultAreFinal) {
   become_active();
   const std::string mine(3 * kMtu, '\1');
   std::vector<char> result(mine.size());
