@@ -1,26 +1,16 @@
-// The network reads this rank's data where the program has it, if that is contiguous, and writes results
-// to the vector of partial results, in order. Else that vector has the data first, and results replace it.
-// Messages go on behind the network's results, from a copy of the rest.
+// The vector of partial results has this rank's data first. The network's results replace it part by
+// part, in order; messages go on behind them.
 //
 // A rank that has failed before still posts its failures in each call: the others wait for it there. With
 // a session they need none, because all ranks know.
 #include "collectives/long_reducer.h"
 
-#include <cstdint>
-#include <cstring>
 #include <new>
 
 namespace cepheus::coll {
 
 namespace {
 constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
-
-// Memory of this length each.
-bool are_apart(const std::byte* one, const std::byte* other, std::size_t length) {
-  const auto first = reinterpret_cast<std::uintptr_t>(one);
-  const auto second = reinterpret_cast<std::uintptr_t>(other);
-  return first < second ? second - first >= length : first - second >= length;
-}
 }  // namespace
 
 std::byte* LongReducer::own_memory() {
@@ -35,16 +25,7 @@ Code LongReducer::prepare() {
   Payload& result = data_->result;
   const bool has_place = result.bytes() > 0 && result.contiguous();
   vector_ = has_place ? static_cast<std::byte*>(result.window(0, shape_.block)) : own_memory();
-  values_ = vector_;
-  Payload& own = data_->contribution;
-  if (own.contiguous() && vector_ != nullptr) {
-    const auto* const values = static_cast<const std::byte*>(own.window(0, shape_.block));
-    if (values != nullptr && are_apart(values, vector_, shape_.block)) {
-      values_ = values;
-      return Code::kDone;
-    }
-  }
-  return own.pack(0, vector_, shape_.block);
+  return data_->contribution.pack(0, vector_, shape_.block);
 }
 
 std::string_view LongReducer::why_not_networked(const ReductionData& data) const {
@@ -59,7 +40,7 @@ void LongReducer::begin(const ReductionShape& shape, ReductionData& data, const 
                         std::string_view why) {
   shape_ = shape;
   data_ = &data;
-  values_ = vector_ = nullptr;
+  vector_ = nullptr;
   reason_ = why;
   confirms_ = choice.confirms || choice.failure != Code::kDone;
   is_networked_ = is_repaired_ = awaits_end_ = is_complete_ = is_refused_ = false;
@@ -88,8 +69,7 @@ void LongReducer::take_part(Code failure) {
 
 void LongReducer::begin_network() {
   CallUnits call{shape_.block};
-  call.values = values_;
-  call.result = vector_;
+  call.values = call.result = vector_;
   call.combiner = data_->combiner;
   session_->begin(call);
 }
@@ -97,8 +77,6 @@ void LongReducer::begin_network() {
 // `first`: the bytes before this one have their result.
 void LongReducer::begin_messages(std::size_t first) {
   is_networked_ = false;
-  if (values_ != vector_) std::memcpy(vector_ + first, values_ + first, shape_.block - first);
-  values_ = vector_;
   PairwiseOperation::Vector vector{vector_ + first, (shape_.block - first) / shape_.element,
                                    shape_.element};
   vector.combiner = data_->combiner;

@@ -74,7 +74,6 @@ class LongReducer final : public Algorithm {
   PairwiseOperation pairs_;
   ReductionShape shape_{};
   ReductionData* data_ = nullptr;
-  const std::byte* values_ = nullptr;    // this rank's data; or the same memory as
   std::byte* vector_ = nullptr;          // partial results
   std::unique_ptr<std::byte[]> memory_;  // ... where the result's memory can't have them
   std::size_t memory_bytes_ = 0;

@@ -64,8 +64,8 @@ inline bool may_be_ours(const ReductionShape& shape, int ranks) {
 }
 
 // This rank's part. The contribution is read once, when the call has its turn; the result is written
-// later, once, at the end. Unless the call is long: then both are at work until its end. Both may be the
-// same memory, as MPI_IN_PLACE has it: the host gives the memory that MPI reads and writes then.
+// later: once, at the end, unless the call is long. So both may be the same memory, as MPI_IN_PLACE has
+// it: the host gives the memory that MPI reads and writes then.
 struct ReductionData {
   Payload contribution{nullptr, 0};  // of `block` bytes
   // `block` bytes; MPI_Allgather: as many for each rank, in their order; MPI_Reduce: at the root.

@@ -120,49 +120,6 @@ TEST_F(LongReduction, InPlaceReplacesEachContributionByItsResult) {
   EXPECT_EQ(op_.status, MCAST_OK);
 }
 
-TEST_F(LongReduction, ThatFailsReportsHowManyBytesOfItsResultAreFinal) {
-  for (const bool is_in_place : {false, true}) {
-    next_ = 0;
-    if (is_in_place) {
-      drop();
-      make(params());
-      become_active(0, kUnit);
-    }
-    Op op;
-    std::vector<char>& memory = is_in_place ? contribution_ : result_;
-    ASSERT_EQ(reduce(contribution_.data(), memory.data(), op), MCAST_INPROGRESS);
-    for (std::size_t units = 0; units < 11; ++units) {
-      EXPECT_EQ(attr().bytes_received, units * kUnit) << "counted as they come";
-      complete_sends();
-      deliver_next();
-    }
-    mcast_group_stop(group_, "told to");
-    progress();
-    EXPECT_EQ(op.calls, 1);
-    EXPECT_EQ(op.status, MCAST_ERR_FABRIC);
-    EXPECT_EQ(op.length, 11 * kUnit);
-    EXPECT_TRUE(has_result(memory, 11));
-    for (std::size_t at = 11 * kUnit; at < contribution_.size(); ++at) {
-      ASSERT_EQ(contribution_[at], own(at)) << "it can be reduced by another way";
-    }
-  }
-}
-
-// No completion comes any more.
-TEST_F(LongReduction, OfADestroyedGroupReportsHowManyBytesAreFinal) {
-  ASSERT_EQ(reduce(contribution_.data(), result_.data(), op_), MCAST_INPROGRESS);
-  ASSERT_EQ(reduce(result_.data(), result_.data(), ops_[0]), MCAST_INPROGRESS);
-  for (int units = 0; units < 3; ++units) {
-    complete_sends();
-    deliver_next();
-  }
-  drop();
-  EXPECT_EQ(op_.status, MCAST_ERR_CANCELED);
-  EXPECT_EQ(op_.length, 3 * kUnit);
-  EXPECT_EQ(ops_[0].status, MCAST_ERR_CANCELED);
-  EXPECT_EQ(ops_[0].length, 0u);
-}
-
 // The device may repeat from that memory.
 TEST_F(LongReduction, EndsOnceItsSendsAreAcknowledged) {
   ASSERT_EQ(reduce(contribution_.data(), result_.data(), op_), MCAST_INPROGRESS);
@@ -220,13 +177,6 @@ TEST_F(LongReduction, RefusesMemoryThatOverlaps) {
             MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("overlaps"));
   EXPECT_EQ(reduce(contribution_.data(), nullptr, op_), MCAST_ERR_INVALID);
-}
-
-// As some devices refuse a file's: short ones copy it.
-TEST_F(LongReduction, NamesMemoryThatTheDeviceRefusesAsASmallLimit) {
-  device_.is_memory_read_only = true;
-  EXPECT_EQ(reduce(contribution_.data(), result_.data(), op_), MCAST_ERR_NO_MEMORY);
-  EXPECT_EQ(op_.calls, 0);
 }
 
 // Until then it may write a result there.

@@ -151,9 +151,7 @@ mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution,
   if (status != MCAST_INPROGRESS || !needs_regions) return status;
   const mcast_status_t registered =
       guarded([&] { return status_of(buffers.register_on(from(group)->context().device())); });
-  if (registered == MCAST_OK) return with(from(group), run);
-  // A device may refuse memory for another reason than a limit, as that of a file: copies serve then.
-  return registered == MCAST_ERR_INVALID ? MCAST_ERR_NO_MEMORY : registered;
+  return registered == MCAST_OK ? with(from(group), run) : registered;
 }
 
 mcast_status_t mcast_barrier(mcast_group_h group, mcast_op_t* op) {

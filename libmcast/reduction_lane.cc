@@ -240,11 +240,10 @@ void ReductionLane::take_result(const ibv_wc& wc) {
     auto* const result = static_cast<std::byte*>(const_cast<void*>(own.result.address));
     std::memcpy(result + part->offset, result_slot(slot), part->bytes);
   }
-  own.final_length += part->bytes;
-  traffic_.bytes_received += part->bytes;
   if (!part->is_last) return;
   own.has_result = true;
   ++traffic_.messages_received;
+  traffic_.bytes_received += own.length;
 }
 
 // The device may be at work on a long operation's memory, until its sends are done, or until a failed
@@ -267,7 +266,7 @@ void ReductionLane::end_oldest(mcast_status_t status, Events& out) {
   Event event;
   event.op = oldest.op;
   event.status = status;
-  event.length = oldest.final_length;
+  if (status == MCAST_OK) event.length = oldest.length;
   event.region = std::move(oldest.contribution_region);
   event.result_region = std::move(oldest.result_region);
   operations_.pop_front();

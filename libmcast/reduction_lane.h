@@ -79,9 +79,8 @@ class ReductionLane final : public Lane {
   struct Operation {
     mcast_op_t* op = nullptr;
     std::size_t length = 0;
-    Piece contribution, result;    // without a key, results are copied from slots
-    std::uint64_t end = 0;         // behind its last unit
-    std::size_t final_length = 0;  // bytes at the result's start that are there
+    Piece contribution, result;  // without a key, results are copied from slots
+    std::uint64_t end = 0;       // behind its last unit
     bool has_result = false;
     MrHandle contribution_region = {}, result_region = {};
 

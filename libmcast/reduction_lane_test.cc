@@ -5,7 +5,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "libmcast/fake_reductions.h"
 
@@ -311,21 +310,6 @@ TEST_F(ReductionLaneOverFake, EndsEachOperationOnceInOrderIfItsGroupFails) {
   }
   EXPECT_EQ(mcast_barrier(group_, &ops_[1]), MCAST_ERR_FABRIC);
   EXPECT_EQ(ops_[1].calls, 1);
-}
-
-TEST_F(ReductionLaneOverFake, ReportsHowManyBytesOfAFailedResultAreFinal) {
-  become_active();
-  const std::string mine(3 * kMtu, '\1');
-  std::vector<char> result(mine.size());
-  ASSERT_EQ(mcast_reduce(group_, mine.data(), nullptr, result.data(), nullptr, mine.size(),
-                         MCAST_BOR, MCAST_UINT8, &op_),
-            MCAST_INPROGRESS);
-  deliver(0, std::string(kMtu, '\3'));
-  mcast_group_stop(group_, "told to");
-  progress();
-  EXPECT_EQ(op_.status, MCAST_ERR_FABRIC);
-  EXPECT_EQ(op_.length, kMtu);
-  EXPECT_EQ(result[kMtu - 1], '\3');
 }
 
 // All its receives have come back, so none is left that a failed queue pair could flush.

@@ -64,10 +64,7 @@ struct Parameters {
   size_t copied_bytes = 4096;                // of a message between ranks: up to this it is copied
   size_t most_gathered = 32768;              // bytes of a gather's result
   size_t reduction_chunk = size_t{1} << 17;  // bytes of each message of a long reduction
-  // Long reductions in the network: from this number of bytes on their memory is registered for the NIC.
-  // To register less costs more than to copy it.
-  size_t least_registered = size_t{1} << 19;
-  std::uint32_t safeguard_run = 16;             // samples of a class's comparison
+  std::uint32_t safeguard_run = 16;          // samples of a class's comparison
   const char* collectives = kUsualCollectives;  // `served` as the user gives it
   unsigned served = kUsuallyServed;             // a bit for each Collective
   // Null or empty: see docs/parameters.md.

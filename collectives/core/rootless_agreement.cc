@@ -106,15 +106,13 @@ void RootlessAgreement::renew(std::uint64_t call, RootlessOutput& out) {
   for (const Early& each : std::exchange(early_, {})) receive(each.from, each.message, out);
 }
 
-void RootlessAgreement::see_results(std::uint64_t units) {
-  if (units <= seen_) return;
-  seen_ = units;
+void RootlessAgreement::see_result() {
+  ++seen_;
   forget_requests();
 }
 
-void RootlessAgreement::take_results(std::uint64_t count, bool ends_call, RootlessOutput& out) {
-  units_ += count;
-  seen_ = std::max(seen_, units_);
+void RootlessAgreement::take_result(bool ends_call, RootlessOutput& out) {
+  seen_ = std::max(seen_, ++units_);
   if (ends_call) {
     if (stage_ == Stage::kStopping)
       CEPHEUS_RARE_SITUATION("a reduction is complete while its group stops");

@@ -41,12 +41,12 @@
 // Bounds
 //   Results kept    the last `window` ones at each member, also those of calls that have returned. A
 //                   member contributes to unit k only once it has result k - W (the credit of a
-//                   group of window W), so no member lacks an older one. An operation may have many
-//                   units: if it fails, those that have come count. They go once the last LACK is served.
+//                   group of window W), so no member lacks an older one. If results come as whole
+//                   operations of up to P units, P - 1 of those that a member has are unseen, and
+//                   it may lack W + P - 1. They go once the last LACK is served.
 //   Inputs          a unit's input is not overwritten before its result is complete here: it is the
 //                   input if the unit is computed again. A device may write a result, and its completion
-//                   may be flushed. So a unit in place needs other memory for its result, from where
-//                   it is copied once it is complete.
+//                   may be flushed. So a unit in place needs other memory for its result.
 //   Messages        about 5 for each member and failure, of which member 0 sends or gets 4. A member
 //                   that can't reach another one sends ENDED to all: up to N squared messages.
 //   Memory          a Status for each member at member 0, and three early messages for each.
@@ -147,7 +147,7 @@ class RootlessAgreement {
   static constexpr std::uint8_t kSilent = 3;
   static constexpr int kMostRequested = 16;  // members at a time
 
-  // `window`: of the groups, in units.
+  // `window`: of the groups, in units, and P - 1 more.
   RootlessAgreement(int member, int size, std::uint32_t window);
 
   // --- The program's calls: the number of the next one.
@@ -157,13 +157,11 @@ class RootlessAgreement {
   // kSaved, and all try again at call `retry_at`.
   void renew(std::uint64_t call, RootlessOutput& out);
   void refuse(std::uint64_t retry_at) { retry_at_ = retry_at; }
-  // The next units' results are complete here: from the group, or copied from the holder.
-  // `ends_call`: the last one of them does.
-  void take_results(std::uint64_t count, bool ends_call, RootlessOutput& out);
-  void take_result(bool ends_call, RootlessOutput& out) { take_results(1, ends_call, out); }
-  // So many results of the group have arrived, some of them of an operation that is not over. Once it is
-  // over, take_results() follows for these.
-  void see_results(std::uint64_t units);
+  // The next unit's result is complete here: from the group, or copied from the holder.
+  void take_result(bool ends_call, RootlessOutput& out);
+  // A result of an operation has arrived, and the operation is not complete. Once it is complete,
+  // take_result() follows for this result.
+  void see_result();
   // This member's end of the group has failed.
   void fail(Cause cause, const std::string& reason, RootlessOutput& out);
   // The group is stopped, and all arrived results were taken. None is taken from it any more.
@@ -189,8 +187,6 @@ class RootlessAgreement {
   // acknowledged. Then no member answers. It is lost once member 0 has kSilent WAITINGs from each
   // member, all of which have contributed to it.
   void watch(Time now, RootlessOutput& out);
-  // It is about to send WAITING: call see_results() before.
-  bool is_request_due(Time now) const { return request_at_ && now >= *request_at_; }
   // This member has contributed to these units of the group, without gaps.
   void contribute(std::uint64_t units) { contributed_ = units; }
   // No call follows, and none is in flight. This member lacks nothing, so it finds no failure any

@@ -306,7 +306,7 @@ TEST(RootlessAgreement, FailsAgainInTheNextGroup) {
 TEST(RootlessAgreement, AResultThatAnotherMemberHasIsFoundLost) {
   Members all(3);
   all.start(1);
-  all[0].see_results(1);  // no member has all results of the operation
+  all[0].see_result();  // no member has all results of the operation
   RootlessAgreement::Time now{};
   const auto watch = [&](std::chrono::milliseconds later) {
     now += later;

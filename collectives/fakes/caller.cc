@@ -36,7 +36,6 @@ void use_long_reductions() {
   p.most_gathered = 200;
   p.reduction_limit = 1 << 20;
   p.reduction_chunk = 100;
-  p.least_registered = 600;
 }
 
 Code Gaps::pack(std::size_t offset, void* to, std::size_t length) {
@@ -152,7 +151,7 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool
 }
 
 void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, bool blocking,
-                   Code data, const Library& library, bool is_apart) {
+                   Code data, const Library& library) {
   const Counting counted(true);
   reduction_ = shape;
   blocking_ = blocking;
@@ -160,15 +159,7 @@ void Caller::begin(const ReductionShape& shape, std::vector<std::byte>& memory, 
   const auto own = is_gather ? static_cast<std::size_t>(team_.self()) * shape.block : 0;
   const bool has_result = shape.collective == Collective::kAllreduce || is_gather ||
                           (shape.collective == Collective::kReduce && shape.root == team_.self());
-  std::byte* values = memory.data() + own;
-  if (is_apart) {
-    const Counting uncounted(false);
-    contribution_.assign(values, values + shape.block);
-    values_ = contribution_;
-    if (has_result) std::ranges::fill(memory, std::byte{0xEE});
-    values = contribution_.data();
-  }
-  data_ = {{values, shape.block},
+  data_ = {{memory.data() + own, shape.block},
            {memory.data(), has_result ? memory.size() : 0},
            library ? nullptr : &mixing_,
            library};

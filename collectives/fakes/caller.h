@@ -61,16 +61,14 @@ class Caller {
   void begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps);
   // A reduction, in place: `memory` has the contribution, and gets the result where this rank has one.
   // Of an Allgather it is that of all ranks, with the contribution at this rank's place.
-  // `data`: unless Code::kDone, the contribution can't be read. `is_apart`: it is not in place.
+  // `data`: unless Code::kDone, the contribution can't be read.
   void begin(const ReductionShape& shape, std::vector<std::byte>& memory, bool blocking,
-             Code data = Code::kDone, const Library& library = {}, bool is_apart = false);
+             Code data = Code::kDone, const Library& library = {});
   // Advances the call. Code::kPending: call again.
   Code progress();
   // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has
   // served it.
   void finish(Code rc);
-  // The contribution is as the program wrote it, if it is not in place.
-  bool has_contribution() const { return contribution_ == values_; }
   bool is_calling() const { return payload_ || reduction_; }
   // Valid once the algorithm is chosen.
   Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
@@ -115,7 +113,6 @@ class Caller {
   bool blocking_ = false;
   bool confirms_ = false;
   std::optional<Gaps> gaps_;
-  std::vector<std::byte> contribution_, values_;  // not in place, and as it was
   std::optional<Payload> payload_;
   std::optional<ReductionShape> reduction_;
   Mixing mixing_;

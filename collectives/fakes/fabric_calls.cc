@@ -90,8 +90,6 @@ mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
   out->max_message = FabricCalls::fabric().reduction_bytes;
   out->is_flat = FabricCalls::fabric().is_flat ? 1 : 0;
   out->is_ascending = FabricCalls::fabric().has_ascending_addresses ? 1 : 0;
-  out->path_mtu = static_cast<std::uint32_t>(FabricCalls::fabric().packet_bytes());
-  out->bytes_received = group->bytes_received;
   out->recvs_posted = static_cast<unsigned>(group->receives.size() + group->arrived.size());
   for (const auto& send : group->sends) out->sends_outstanding += send.op != nullptr ? 1 : 0;
   return MCAST_OK;
@@ -108,13 +106,11 @@ void mcast_group_destroy(mcast_group_h group) {
   for (const auto& each : group->arrived) {
     if (each.op != nullptr) cancelled.push_back(each.op);
   }
-  const auto reducing = std::move(group->reducing);
+  for (mcast_op_t* const op : group->gathers) cancelled.push_back(op);
   if (group->reduction != nullptr) group->reduction->fail(group->place(), false);
   FabricCalls::note_end_of(*group);
   std::erase_if(groups, [&](const auto& each) { return each.get() == group; });
   for (mcast_op_t* const op : cancelled) op->done(op, MCAST_ERR_CANCELED, 0, 0);
-  for (const auto& each : reducing)
-    each.op->done(each.op, MCAST_ERR_CANCELED, each.final_length, 0);
 }
 unsigned mcast_group_outstanding(mcast_group_h group) {
   return FabricCalls::knows(group) ? static_cast<unsigned>(group->sends.size()) : 0;

@@ -13,7 +13,6 @@ struct FabricCalls {
   static void note_end_of(const mcast_group& end) { fabric().note_end_of(end); }
   static std::uint64_t next_serial() { return ++fabric().serials_; }
   static bool knows(mcast_group_h group) { return fabric().knows(group); }
-  static void contribute_due(mcast_group& end) { fabric().contribute_due(end); }
   static void note_misuse() { ++fabric().misuses_; }
   static void complete(mcast_op_t* op, mcast_status_t status, std::size_t length,
                        std::uint32_t imm) {

@@ -126,7 +126,7 @@ void Fabric::deafen(std::uint32_t end) {
 void Fabric::mute(std::uint32_t end) {
   mcast_group& group = *find(end);
   group.is_mute = true;
-  if (group.reduction != nullptr && !group.reducing.empty()) lost_.emplace(group.member, kReduced);
+  if (group.reduction != nullptr && !group.gathers.empty()) lost_.emplace(group.member, kReduced);
   for (const auto& each : group.arrived)
     lost_.emplace(group.member, unit_of(each.imm, each.op, each.data.data()));
 }
@@ -204,11 +204,8 @@ bool Fabric::uses(const std::vector<std::byte>& memory) const {
   return std::ranges::any_of(groups_, [&](const auto& group) {
     return std::ranges::any_of(group->receives,
                                [&](const auto& each) { return is_inside(each.memory); }) ||
-           std::ranges::any_of(
-               group->sends,
-               [&](const auto& each) { return each.op != nullptr && is_inside(each.memory); }) ||
-           std::ranges::any_of(group->reducing, [&](const auto& each) {
-             return each.combiner && (is_inside(each.values) || is_inside(each.result));
+           std::ranges::any_of(group->sends, [&](const auto& each) {
+             return each.op != nullptr && is_inside(each.memory);
            });
   });
 }

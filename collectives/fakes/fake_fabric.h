@@ -7,14 +7,12 @@
 #include <mcast/mcast.h>
 #include <mcast/query.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -61,20 +59,7 @@ struct mcast_group {
 
   // Of the lane of reductions. All ends of a group share `reduction`, from its registration on.
   std::shared_ptr<cepheus::coll::fake::ReducingGroup> reduction;
-  // A gather is one unit. Values have a unit for each packet.
-  struct Reducing {
-    mcast_op_t* op;
-    std::optional<cepheus::arithmetic::Combiner> combiner;
-    const std::byte* values;
-    std::byte* result;
-    std::size_t length;
-    std::size_t units;                              // without a contribution
-    std::size_t contributed = 0, final_length = 0;  // bytes
-    std::deque<std::vector<std::byte>> arrivals{};  // in place: results that replace values later
-    bool is_in_place() const { return combiner && values == result; }
-  };
-  std::deque<Reducing> reducing;
-  std::size_t units_under_way = 0, bytes_received = 0;
+  std::deque<mcast_op_t*> gathers;
   bool is_flushed = false;
   int place() const;  // among its members
 };
@@ -117,11 +102,6 @@ class Fabric {
   std::vector<Move> moves() const;
   void move(const Move& move);
   std::size_t reduction_bytes = 400;  // mcast_group_attr_t::max_message of reductions
-  // ... and path_mtu, which holds whole values.
-  std::size_t packet_bytes() const { return std::max<std::size_t>(8, reduction_bytes / 64 * 8); }
-  // Units of a member's that are under way at most.
-  std::size_t reduction_window = 8;
-  int without_memory = -1;  // this rank's device registers no memory for long reductions
   // Of reductions: mcast_group_attr_t::is_flat, and is_ascending. If a group has neither, its switches add
   // floating-point numbers in other pairs than by rank.
   bool is_flat = true, has_ascending_addresses = true;
@@ -187,8 +167,6 @@ class Fabric {
   bool is_stalled(const mcast_group& end) const;
   // Hands the end's results over; of a failed one, those that have come.
   void progress_reductions(std::uint32_t end);
-  void contribute_due(mcast_group& end) const;
-  static void take_result(mcast_group& end, std::size_t bytes);
 
   std::vector<std::unique_ptr<mcast_group>> groups_;
   std::uint32_t numbers_ = 0;

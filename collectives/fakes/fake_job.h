@@ -26,7 +26,7 @@ class Job {
   // in no contiguous memory.
   void begin(int rank, int root, std::size_t bytes, bool blocking = true, bool has_gaps = false);
   void begin_all(int root, std::size_t bytes, bool blocking = true);
-  // The rank calls a reduction, in place unless `are_apart`. `data`: unless Code::kDone, its data can't be read.
+  // The rank calls a reduction, in place. `data`: unless Code::kDone, its data can't be read.
   void reduce(int rank, const ReductionShape& shape, Code data = Code::kDone, bool blocking = true);
   void reduce_all(const ReductionShape& shape, bool blocking = true);
   // The rank advances its call and the groups. `at_nic`: and, first, its NIC.
@@ -64,9 +64,8 @@ class Job {
 
   Mpi mpi;
   Fabric fabric;
-  int unheard = -1;        // no message reaches this rank but by the fabric
-  Library library;         // reductions from now on have this operation
-  bool are_apart = false;  // ... and are not in place
+  int unheard = -1;  // no message reaches this rank but by the fabric
+  Library library;   // reductions from now on have this operation
 
  private:
   struct Rank {

@@ -63,7 +63,7 @@ void Fabric::move_all() {
 
 // A late member is waited for; a lost one's switch ends the group.
 bool Fabric::is_stalled(const mcast_group& end) const {
-  if (end.reduction == nullptr || end.reducing.empty()) return false;
+  if (end.reduction == nullptr || end.gathers.empty()) return false;
   if (end.is_mute) return true;
   return std::ranges::any_of(end.members, [&](std::uint32_t number) {
     const mcast_group* const other = find(number);
@@ -71,51 +71,17 @@ bool Fabric::is_stalled(const mcast_group& end) const {
   });
 }
 
-// The next units, as the window admits them.
-void Fabric::contribute_due(mcast_group& end) const {
-  for (mcast_group::Reducing& each : end.reducing) {
-    for (; each.units > 0 && end.units_under_way < reduction_window; --each.units) {
-      const std::size_t most = each.combiner ? packet_bytes() : each.length;
-      const std::size_t bytes = std::min(most, each.length - each.contributed);
-      std::byte* result = each.result + each.contributed;
-      if (each.is_in_place()) result = each.arrivals.emplace_back(bytes).data();
-      const std::byte* const values = each.values + each.contributed;
-      end.reduction->contribute(end.place(),
-                                {{values, values + bytes}, result, false, each.combiner});
-      each.contributed += bytes;
-      ++end.units_under_way;
-    }
-    if (each.units > 0) return;
-  }
-}
-
-void Fabric::take_result(mcast_group& end, std::size_t bytes) {
-  mcast_group::Reducing& oldest = end.reducing.front();
-  if (oldest.is_in_place()) {
-    std::ranges::copy(oldest.arrivals.front(), oldest.result + oldest.final_length);
-    oldest.arrivals.pop_front();
-  }
-  oldest.final_length += bytes;
-  end.bytes_received += bytes;
-  --end.units_under_way;
-}
-
 void Fabric::progress_reductions(std::uint32_t number) {
   mcast_group* end = find(number);
   if (end == nullptr || end->reduction == nullptr) return;
   if (end->status < 0 && !std::exchange(end->is_flushed, true))
     end->reduction->end_stop(end->place(), random_);
-  while (end != nullptr && !end->reducing.empty()) {
+  while (end != nullptr && !end->gathers.empty()) {
     const auto bytes = end->reduction->take_completion(end->place());
     if (!bytes && end->status >= 0) return;
-    if (bytes) take_result(*end, *bytes);
-    const mcast_group::Reducing oldest = end->reducing.front();
-    if (bytes && oldest.final_length < oldest.length) {
-      if (end->status >= 0) contribute_due(*end);
-      continue;
-    }
-    end->reducing.pop_front();
-    FabricCalls::complete(oldest.op, bytes ? MCAST_OK : MCAST_ERR_FABRIC, oldest.final_length, 0);
+    mcast_op_t* const op = end->gathers.front();
+    end->gathers.pop_front();
+    FabricCalls::complete(op, bytes ? MCAST_OK : MCAST_ERR_FABRIC, bytes.value_or(0), 0);
     end = find(number);
   }
 }
@@ -124,16 +90,6 @@ void Fabric::progress_reductions(std::uint32_t number) {
 
 using cepheus::coll::fake::Counting;
 using cepheus::coll::fake::FabricCalls;
-
-namespace {
-
-mcast_status_t start(mcast_group_h group, mcast_group::Reducing reducing) {
-  group->reducing.push_back(std::move(reducing));
-  FabricCalls::contribute_due(*group);
-  return MCAST_INPROGRESS;
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -144,11 +100,13 @@ mcast_status_t mcast_gather(mcast_group_h group, const void* block, size_t block
   if (group->status != MCAST_OK) return group->status < 0 ? group->status : MCAST_ERR_INVALID;
   if (length > FabricCalls::fabric().reduction_bytes || offset + block_length > length)
     return MCAST_ERR_INVALID;
-  const bool fits = group->units_under_way < FabricCalls::fabric().reduction_window;
-  if (!fits || group->reducing.size() >= 2) return MCAST_ERR_AGAIN;
+  if (group->gathers.size() >= 2) return MCAST_ERR_AGAIN;
   std::vector<std::byte> data(length);
   if (block_length > 0) std::memcpy(data.data() + offset, block, block_length);
-  return start(group, {op, {}, data.data(), static_cast<std::byte*>(result), length, 1});
+  group->gathers.push_back(op);
+  group->reduction->contribute(group->place(),
+                               {std::move(data), static_cast<std::byte*>(result), false});
+  return MCAST_INPROGRESS;
 }
 mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, mcast_mem_h,
                             void* result, mcast_mem_h, size_t count, mcast_reduction_t operation,
@@ -159,16 +117,15 @@ mcast_status_t mcast_reduce(mcast_group_h group, const void* contribution, mcast
   if (!FabricCalls::knows(group) || !combiner) return MCAST_ERR_INVALID;
   if (group->status != MCAST_OK) return group->status < 0 ? group->status : MCAST_ERR_INVALID;
   const std::size_t length = count * combiner->size();
-  const auto& fabric = FabricCalls::fabric();
   const bool has_sums = group->params.floating_sums != 0;
-  if ((combiner->depends_on_pairs() && !has_sums) || fabric.packet_bytes() % combiner->size() != 0)
+  if ((combiner->depends_on_pairs() && !has_sums) || length > FabricCalls::fabric().reduction_bytes)
     return MCAST_ERR_INVALID;
-  const bool is_long = length > MCAST_REDUCTION_PACKETS * fabric.packet_bytes();
-  if (is_long && fabric.without_memory == group->member) return MCAST_ERR_NO_MEMORY;
-  if (group->reducing.size() >= 3) return MCAST_ERR_AGAIN;
-  const std::size_t units = (length - 1) / fabric.packet_bytes() + 1;
-  return start(group, {op, combiner, static_cast<const std::byte*>(contribution),
-                       static_cast<std::byte*>(result), length, units});
+  if (group->gathers.size() >= 3) return MCAST_ERR_AGAIN;
+  const auto* const bytes = static_cast<const std::byte*>(contribution);
+  group->gathers.push_back(op);
+  group->reduction->contribute(
+      group->place(), {{bytes, bytes + length}, static_cast<std::byte*>(result), false, combiner});
+  return MCAST_INPROGRESS;
 }
 mcast_status_t mcast_barrier(mcast_group_h group, mcast_op_t* op) {
   return mcast_gather(group, nullptr, 0, 0, nullptr, 0, op);

@@ -1,9 +1,9 @@
-// A call of a team's reductions, as the units in which the members agree on it: a gather is one unit, and
-// a reduction of values has one unit for each packet of the group. Pure.
+// A call of a team's reductions, as the units in which its group serves it: a gather is one unit, a
+// reduction of values is one or more. Pure.
 //
-// `most`: bytes of the group's longest gather. One that is longer takes part by one unit without bytes, so
-// that all members count alike, and then goes another way. So do values that the group reduces in other
-// pairs than the user wants. `packet`: bytes of a packet, whole values of every type.
+// `most`: the bytes of the group's results. A call that is too long for the group takes part by one unit
+// without bytes, so that all members count alike, and then goes another way. So does one that the group
+// reduces in other pairs than the user wants.
 #pragma once
 
 #include <algorithm>
@@ -18,23 +18,33 @@ namespace cepheus::coll {
 struct CallUnits {
   std::size_t total = 0;  // bytes of the result, the same on all members
   Block block{};          // a gather's, of this member
-  // Of a reduction of values: whole ones. The result may lie in the place of the values, or apart.
+  // Of a reduction of values: whole ones. The result may lie in the place of the values.
   const std::byte* values = nullptr;
   std::byte* result = nullptr;
   std::optional<arithmetic::Combiner> combiner{};
   bool has_pairs = true;  // the group has the pairs that the user wants
 
-  // Else it is a gather, or takes part as one.
-  bool is_of_values() const { return combiner && has_pairs; }
-  bool fits(std::size_t most) const { return has_pairs && (combiner || total <= most); }
-  std::size_t count(std::size_t packet) const { return count_of(total, packet); }
-  // ... of a part of this many bytes. A gather has one.
-  std::size_t count_of(std::size_t bytes, std::size_t packet) const {
-    return is_of_values() ? (bytes + packet - 1) / packet : 1;
+  bool fits(std::size_t most) const {
+    return has_pairs && (combiner ? most >= combiner->size() : total <= most);
   }
-  // Bytes of the first `count` units of a reduction of values.
-  std::size_t bytes(std::size_t count, std::size_t packet) const {
-    return std::min(count * packet, total);
+  std::size_t count(std::size_t most) const {
+    if (!combiner || !fits(most)) return 1;
+    const std::size_t bytes = whole_bytes(most);
+    return (total + bytes - 1) / bytes;
+  }
+  // Of a reduction of values: where unit `index` begins.
+  std::size_t offset(std::size_t index, std::size_t most) const {
+    return index * whole_bytes(most);
+  }
+  std::size_t bytes(std::size_t index, std::size_t most) const {
+    if (!fits(most)) return 0;
+    if (!combiner) return total;
+    return std::min(whole_bytes(most), total - offset(index, most));
+  }
+
+ private:
+  std::size_t whole_bytes(std::size_t most) const {
+    return most / combiner->size() * combiner->size();
   }
 };
 

@@ -1,57 +1,48 @@
-// Results that other members may lack after a failure: the last units of one call. A result proves that
-// all members have begun its call, and so have ended the call before it. So no member lacks units of
-// two calls.
+// The results of a group's last units, for members that lack some after a failure, and those of the units
+// under way.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <cstring>
 #include <vector>
 
 namespace cepheus::coll {
 
 class KeptResults {
  public:
-  // None of this group.
-  void clear() { first_ = end_ = 0; }
-  // Memory for the result of a gather under way. It stays until keep_gather().
-  std::byte* prepare(std::size_t bytes) {
-    incoming_.resize(bytes);
-    return incoming_.data();
-  }
-  // That one is here, and is this unit.
-  void keep_gather(std::uint64_t unit) {
-    kept_.swap(incoming_);
-    first_ = unit;
-    end_ = unit + 1;
-    unit_bytes_ = kept_.size();
-  }
-  // Copies the results of [first, end), of `unit_bytes` each. The last one may be shorter.
-  void keep(std::uint64_t first, std::uint64_t end, std::span<const std::byte> results,
-            std::size_t unit_bytes) {
-    kept_.assign(results.begin(), results.end());
-    first_ = first;
-    end_ = end;
-    unit_bytes_ = unit_bytes;
-  }
+  explicit KeptResults(std::size_t units) : results_(units) {}
 
-  bool has(std::uint64_t first, std::uint64_t end) const { return first >= first_ && end <= end_; }
-  // Appends these, which it has.
-  void append_to(std::vector<std::byte>& message, std::uint64_t first, std::uint64_t end) const {
-    const auto at = [&](std::uint64_t unit) {
-      const auto bytes = static_cast<std::size_t>(unit - first_) * unit_bytes_;
-      return kept_.begin() + static_cast<std::ptrdiff_t>(std::min(bytes, kept_.size()));
-    };
-    message.insert(message.end(), at(first), at(end));
+  // All of up to `bytes`: none allocates later.
+  void reserve(std::size_t bytes) {
+    for (std::vector<std::byte>& each : results_) each.reserve(sizeof(Header) + bytes);
   }
-  // The last gather's.
-  const std::byte* gather() const { return kept_.data(); }
+  // Memory for a unit's result, in the place of the oldest one.
+  std::byte* prepare(std::uint32_t generation, std::uint64_t unit, std::size_t bytes) {
+    std::vector<std::byte>& message = message_of(unit);
+    message.resize(sizeof(Header) + bytes);
+    const Header header{generation, unit};
+    std::memcpy(message.data(), &header, sizeof header);
+    return message.data() + sizeof header;
+  }
+  std::byte* result(std::uint64_t unit) { return message_of(unit).data() + sizeof(Header); }
+  // The result as it travels to another member, with its name in front.
+  std::vector<std::byte>& message_of(std::uint64_t unit) {
+    return results_[static_cast<std::size_t>(unit % results_.size())];
+  }
+  // That message is this unit's.
+  bool has(std::uint32_t generation, std::uint64_t unit) {
+    Header header{};
+    std::memcpy(&header, message_of(unit).data(), sizeof header);
+    return header.generation == generation && header.unit == unit;
+  }
 
  private:
-  std::vector<std::byte> kept_, incoming_;
-  std::uint64_t first_ = 0, end_ = 0;  // units
-  std::size_t unit_bytes_ = 0;
+  struct Header {
+    std::uint64_t generation, unit;
+  };
+
+  std::vector<std::vector<std::byte>> results_;
 };
 
 }  // namespace cepheus::coll

@@ -10,11 +10,10 @@
 
 namespace cepheus::coll {
 
-void ReductionGroup::done(mcast_op_t* operation, mcast_status_t status, std::size_t length,
+void ReductionGroup::done(mcast_op_t* operation, mcast_status_t status, std::size_t,
                           std::uint32_t) {
-  auto& own = *static_cast<Operation*>(operation->user);
-  own.final_length = length;
-  own.state = status == MCAST_OK ? State::kHere : State::kFailed;
+  static_cast<Operation*>(operation->user)->state =
+      status == MCAST_OK ? State::kHere : State::kFailed;
 }
 
 template <typename Start>
@@ -24,8 +23,7 @@ bool ReductionGroup::start_next(Start start) {
   Operation& next = operation(started_);
   next.op = {done, &next};
   next.state = State::kRunning;
-  refused_ = start(&next.op);
-  if (refused_ < 0) {
+  if (start(&next.op) < 0) {
     next.state = State::kIdle;
     return false;
   }
@@ -51,19 +49,12 @@ bool ReductionGroup::start(const std::byte* values, const arithmetic::Combiner& 
   });
 }
 
-std::optional<std::size_t> ReductionGroup::take_result() {
+bool ReductionGroup::take_result() {
   Operation& oldest = operation(taken_);
-  if (taken_ == started_ || oldest.state != State::kHere) return std::nullopt;
+  if (taken_ == started_ || oldest.state != State::kHere) return false;
   oldest.state = State::kIdle;
   ++taken_;
-  taken_bytes_ += oldest.final_length;
-  return oldest.final_length;
-}
-
-std::size_t ReductionGroup::bytes_under_way() const {
-  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
-  if (lane_.group() == nullptr || mcast_group_query(lane_.group(), &attr) != MCAST_OK) return 0;
-  return static_cast<std::size_t>(attr.bytes_received - taken_bytes_);
+  return true;
 }
 
 bool ReductionGroup::has_failed(Cause& cause, std::string& reason) const {
@@ -88,11 +79,10 @@ bool ReductionGroup::is_drained() {
   return true;
 }
 
-// done() runs.
-void ReductionGroup::destroy() { lane_.destroy(); }
-
-std::size_t ReductionGroup::part_bytes() const {
-  return taken_ == started_ ? 0 : operation(taken_).final_length;
+void ReductionGroup::destroy() {
+  lane_.destroy();  // done() runs
+  for (Operation& each : operations_) each.state = State::kIdle;
+  taken_ = started_;
 }
 
 }  // namespace cepheus::coll

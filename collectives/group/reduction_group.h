@@ -1,6 +1,5 @@
 // One member's end of a group that reduces, and its operations under way: gathers, which bring the
-// members' blocks together, and reductions of values. They end in the order of their start, so at most
-// one has a part of its result.
+// members' blocks together, and reductions of values. They end in the order of their start.
 //
 // All calls are under the communicator's guard.
 #pragma once
@@ -10,8 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include "arithmetic/combine.h"
@@ -45,17 +42,11 @@ class ReductionGroup {
   // Starts the next operation. False: the group is full for now, or has failed. `result` has `length`
   // bytes, and stays until the operation is over, or until destroy().
   bool start(const Block& block, std::byte* result, std::size_t length);
-  // ... which reduces `length` bytes of values. The result may be in their place, or apart.
+  // ... which reduces `length` bytes of values.
   bool start(const std::byte* values, const arithmetic::Combiner& combiner, std::byte* result,
              std::size_t length);
-  // The last start() was refused, because the device can't register the memory.
-  bool lacks_memory() const { return refused_ == MCAST_ERR_NO_MEMORY; }
-  // Operations are under way.
-  bool is_busy() const { return started_ != taken_; }
-  // The result of the oldest operation under way is here: its bytes, once; then it is over.
-  std::optional<std::size_t> take_result();
-  // Bytes of results that have come for operations which take_result() has not returned.
-  std::size_t bytes_under_way() const;
+  // The result of the oldest operation under way is here. True once; then it is over.
+  bool take_result();
   // True if the group has failed, for `reason`.
   bool has_failed(Cause& cause, std::string& reason) const;
   // Takes this member out of the group.
@@ -63,23 +54,17 @@ class ReductionGroup {
   // After stop(): no operation is under way, or they can't be waited for any longer; a device that died
   // returns no work.
   bool is_drained();
-  // Local: the group is gone, and all its operations are over.
+  // Local: the group and its operations are gone.
   void destroy();
-  // Behind destroy(): bytes at the start of the oldest failed operation's result that are final.
-  std::size_t part_bytes() const;
 
  private:
   enum class State : std::uint8_t { kIdle, kRunning, kHere, kFailed };
   struct Operation {
     mcast_op_t op{};
-    std::size_t final_length = 0;             // of its result, once it is over
     std::atomic<State> state = State::kIdle;  // set by progress of any thread
   };
   static void done(mcast_op_t* operation, mcast_status_t status, std::size_t length, std::uint32_t);
   Operation& operation(std::uint64_t number) { return operations_[number % kMostUnderWay]; }
-  const Operation& operation(std::uint64_t number) const {
-    return operations_[number % kMostUnderWay];
-  }
   template <typename Start>
   bool start_next(Start start);
 
@@ -87,8 +72,6 @@ class ReductionGroup {
   TeamLane lane_;
   std::array<Operation, kMostUnderWay> operations_;
   std::uint64_t started_ = 0, taken_ = 0;  // operations
-  std::uint64_t taken_bytes_ = 0;
-  mcast_status_t refused_ = MCAST_OK;
   DrainTime drain_time_;
 };
 

@@ -6,6 +6,8 @@
 // calls end in errors: the others wait in this call, and would take the member's next one for it.
 #include "collectives/group/reduction_session.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "collectives/core/counters.h"
@@ -28,20 +30,20 @@ ReductionSession::ReductionSession(const Team& team, std::function<void()> calle
               called();
             }),
       agreement_(team.self(), team.size(), window()),
-      operations_(team),
-      copies_(team),
+      results_(std::size_t{2} * window()),
       since_(Clock::now()) {}
 
 std::uint32_t ReductionSession::window() {
-  return parameters().has_long_reductions() ? TeamLane::kLongWindow : 1;
+  return parameters().has_long_reductions() ? kWindow : 1;
 }
 
 // --- Calls.
 
 void ReductionSession::begin(const CallUnits& call) {
-  operations_.begin(call, agreement_.units());
-  operations_.have_pairs(sums_);
+  units_ = call;
+  units_.has_pairs = !call.combiner || sums_.may_serve(*call.combiner);
   call_ = agreement_.start();
+  first_unit_ = agreement_.units();
   served_bytes_ = 0;
   is_repaired_ = false;
 }
@@ -53,22 +55,21 @@ Code ReductionSession::progress() {
   if (rc == Code::kPending) return rc;
   switch (agreement_.path(call_)) {
     case GatherPath::kNetwork:
-      agreement_.contribute(operations_.start(*group_));
+      contribute();
       return Code::kPending;
     case GatherPath::kSetUp:
     case GatherPath::kWait:
       return Code::kPending;
     case GatherPath::kDone:
-      if (!operations_.fits()) {
-        reason_ = operations_.has_pairs() ? too_long_ : sums_.why_not();
+      if (!fits()) {
+        reason_ = units_.has_pairs ? too_long_ : sums_.why_not();
         return Code::kNotServed;
       }
       reason_ = "the network";
       return Code::kDone;
     case GatherPath::kSaved:
       reason_ = why_not_;
-      served_bytes_ = operations_.bytes_of(operations_.first_unit(),
-                                           operations_.first_unit() + agreement_.first_unit(call_));
+      served_bytes_ = agreement_.first_unit(call_) * units_.bytes(0, most_bytes_);
       return Code::kNotServed;
     case GatherPath::kError:
       break;
@@ -94,18 +95,27 @@ void ReductionSession::lose(int member) {
   act();
 }
 
-// The next units of the call, or all, have their results here.
-void ReductionSession::take_units(std::uint64_t count) {
-  const bool ends_call = agreement_.units() + count == operations_.end_unit();
-  agreement_.take_results(count, ends_call, out_);
-  if (ends_call) operations_.keep(agreement_.first_kept(), agreement_.units());
+bool ReductionSession::start(std::uint64_t unit) {
+  std::byte* const result = prepare_result(unit);
+  const std::size_t bytes = unit_bytes(unit);
+  if (!units_.combiner || bytes == 0) return group_->start(units_.block, result, bytes);
+  return group_->start(units_.values + units_.offset(unit - first_unit_, most_bytes_),
+                       *units_.combiner, result, bytes);
 }
 
-// ... of an operation under way.
-void ReductionSession::see_results() {
-  if (agreement_.stage() == GroupStage::kWhole)
-    agreement_.see_results(agreement_.units() +
-                           operations_.units_within(group_->bytes_under_way()));
+void ReductionSession::contribute() {
+  const std::uint64_t end = std::min<std::uint64_t>(first_unit_ + units_.count(most_bytes_),
+                                                    agreement_.units() + window());
+  while (contributed_ < end && start(contributed_)) agreement_.contribute(++contributed_);
+}
+
+// ... of the agreement's next unit is in its memory. Its part of the call's values is not needed any more.
+void ReductionSession::take_result() {
+  const std::uint64_t unit = agreement_.units(), index = unit - first_unit_;
+  if (units_.combiner && fits())
+    std::memcpy(units_.result + units_.offset(index, most_bytes_), results_.result(unit),
+                unit_bytes(unit));
+  agreement_.take_result(index + 1 == units_.count(most_bytes_), out_);
 }
 
 // --- Groups.
@@ -152,10 +162,12 @@ void ReductionSession::give_up_alone(const std::string& what) {
 
 void ReductionSession::renew() {
   const TeamLane& lane = group_->lane();
-  operations_.renew(lane.max_message(), lane.packet_bytes());
-  too_long_ = "its data is longer than the " + std::to_string(lane.max_message()) +
+  most_bytes_ = lane.max_message();
+  too_long_ = "its data is longer than the " + std::to_string(most_bytes_) +
               " bytes that its group takes: lower " + host::parameter("reduction_limit") +
               " to that";
+  if (window() > 1) results_.reserve(most_bytes_);
+  contributed_ = first_unit_ = 0;
   has_groups_ = true;
   was_refused_ = false;
   since_ = Clock::now();
@@ -166,7 +178,7 @@ void ReductionSession::renew() {
     host::log(1, "cepheus: %s: reductions in the network on group %s epoch %u",
               team_.name().c_str(), lane.address().c_str(), lane.epoch());
   sums_.renew(lane.sums(), lane.why_not_by_rank(), team_);
-  operations_.have_pairs(sums_);
+  units_.has_pairs = !units_.combiner || sums_.may_serve(*units_.combiner);
   agreement_.renew(call_, out_);
   act();
 }
@@ -206,19 +218,7 @@ void ReductionSession::stop_group() {
 }
 
 void ReductionSession::take_results() {
-  while (const auto bytes = group_->take_result()) take_units(operations_.units_of(*bytes));
-}
-
-// The group is stopped. An operation that has failed gets no more results. Those that it has got count.
-void ReductionSession::take_part() {
-  group_->destroy();
-  take_results();
-  const std::uint64_t part = operations_.units_within(group_->part_bytes());
-  group_.reset();
-  if (agreement_.units() == operations_.end_unit()) return;
-  agreement_.take_results(part, false, out_);
-  if (agreement_.units() > operations_.first_unit())
-    operations_.keep(agreement_.first_kept(), agreement_.units());
+  while (group_->take_result()) take_result();
 }
 
 void ReductionSession::look_at_group() {
@@ -231,7 +231,8 @@ void ReductionSession::look_at_group() {
     agreement_.fail(cause, reason, out_);
   act();
   if (agreement_.stage() != GroupStage::kStopping || !group_->is_drained()) return;
-  take_part();
+  take_results();  // between the two looks
+  group_.reset();
   agreement_.drained(out_);
   act();
 }
@@ -244,13 +245,11 @@ void ReductionSession::look_after() {
   // A host may refuse the receive behind each message.
   if (link_.open() != Code::kDone && !agreement_.is_ended())
     give_up_alone("it can't receive messages about its group: MPI's messages fail");
-  for (std::size_t sent = copies_.take_sent(); sent > 0; --sent) agreement_.served(out_);
+  take_served();
   look_at_group();
   if (has_message_.exchange(false) || ++looks_ % kLooksWithoutNotice == 0) receive();
   copy();
-  const Clock::time_point now = Clock::now();
-  if (agreement_.is_request_due(now)) see_results();
-  agreement_.watch(now, out_);
+  agreement_.watch(Clock::now(), out_);
   act();
 }
 
@@ -265,27 +264,34 @@ void ReductionSession::receive() {
       (void)Transport::instance().progress();
       look_at_group();
     }
-    if (message.kind == RootlessKind::kHas || message.kind == RootlessKind::kWaiting) see_results();
     agreement_.receive(from, message, out_);
     is_ended_elsewhere_ = is_ended_elsewhere_ || agreement_.is_ended();
     act();
   }
 }
 
-// The holder's results of the call under way.
+// The holder's results of the call under way, one after the other.
 void ReductionSession::copy() {
-  if (agreement_.stage() != GroupStage::kCopying) return;
-  const std::uint64_t first = agreement_.units(), end = agreement_.copied_units();
-  const Code rc = copies_.receive({agreement_.generation(), first, end},
-                                  operations_.bytes_of(first, end), agreement_.holder());
-  if (rc == Code::kPending) return;
-  if (rc != Code::kDone) return lose(agreement_.holder());
-  operations_.put(first, copies_.received());
-  copies_.release();
-  for (std::uint64_t unit = first; unit < end; ++unit) counters().add(Counters::Which::kRepaired);
-  is_repaired_ = true;
-  take_units(end - first);
-  act();
+  while (agreement_.stage() == GroupStage::kCopying) {
+    const std::uint64_t unit = agreement_.units();
+    if (!is_copying_) {
+      (void)prepare_result(unit);
+      std::vector<std::byte>& message = results_.message_of(unit);
+      const Code rc = copies_.receive(message.data(), message.size(), agreement_.holder(),
+                                      Tag::kReductionResult, team_);
+      if (rc != Code::kDone) return lose(agreement_.holder());
+      is_copying_ = true;
+    }
+    Code error = Code::kDone;
+    if (!copies_.test(error)) return;
+    is_copying_ = false;
+    const bool is_it = results_.has(agreement_.generation(), unit);
+    if (error != Code::kDone || !is_it) return lose(agreement_.holder());
+    counters().add(Counters::Which::kRepaired);
+    is_repaired_ = true;
+    take_result();
+    act();
+  }
 }
 
 void ReductionSession::act() {
@@ -306,13 +312,22 @@ void ReductionSession::act() {
   }
 }
 
+// From the kept result itself.
 void ReductionSession::serve(const RootlessOutput::Serve& serve) {
-  for (std::uint64_t unit = serve.first; unit < serve.end; ++unit)
+  ++serving_;
+  for (std::uint64_t unit = serve.first; unit < serve.end; ++unit) {
+    const std::vector<std::byte>& result = results_.message_of(unit);
     counters().add(Counters::Which::kServed);
-  const ResultCopies::Name name{agreement_.generation(), serve.first, serve.end};
-  if (!operations_.kept().has(serve.first, serve.end) ||
-      copies_.send(name, operations_.kept(), serve.to) != Code::kDone)
-    agreement_.lose(serve.to, out_);
+    const Code rc =
+        serves_.send(result.data(), result.size(), serve.to, Tag::kReductionResult, team_);
+    if (rc != Code::kDone) agreement_.lose(serve.to, out_);
+  }
+}
+
+void ReductionSession::take_served() {
+  Code error = Code::kDone;
+  if (serving_ == 0 || !serves_.test(error)) return;
+  for (; serving_ > 0; --serving_) agreement_.served(out_);
 }
 
 // --- The end.
@@ -361,13 +376,14 @@ bool ReductionSession::tear_down() {
   if (!has_groups()) return true;  // on all members: none waits for another
   agreement_.close();
   look_after();
-  if (end_ != End::kReleased && agreement_.is_finished() && !copies_.is_sending()) end_with_all();
+  if (end_ != End::kReleased && agreement_.is_finished() && serving_ == 0) end_with_all();
   if (end_ == End::kReleased) group_.reset();
   return end_ == End::kReleased;
 }
 
 void ReductionSession::detach() {
   copies_.forget();
+  serves_.forget();
   group_.reset();  // a set-up that other members have given up
   link_.close();
 }

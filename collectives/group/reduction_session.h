@@ -1,8 +1,10 @@
 // A team's reductions in the network: its group, the next group after a failure, and the members'
 // agreement about both (core/rootless_agreement.h). It does all I/O for the agreement.
 //
-// One call has its turn at a time. A unit of the agreement is a whole gather, or one packet of a reduction
-// of values (group_call.h).
+// One call has its turn at a time. A unit of the agreement is one operation of the group: a whole gather,
+// or a part of a reduction of values, of which kWindow are under way. All results arrive in memory of
+// the session, and are copied to the call's. So they may lie in the place of its values, and the last
+// ones are kept for members that lack them.
 //
 // All calls are under the communicator's guard and never block.
 #pragma once
@@ -18,10 +20,10 @@
 
 #include "collectives/core/backoff.h"
 #include "collectives/core/rootless_agreement.h"
+#include "collectives/group/call_units.h"
 #include "collectives/group/control_link.h"
-#include "collectives/group/group_call.h"
+#include "collectives/group/kept_results.h"
 #include "collectives/group/reduction_group.h"
-#include "collectives/group/result_copies.h"
 
 namespace cepheus::coll {
 
@@ -39,7 +41,7 @@ class ReductionSession {
   // alike, for reason(), or only in part: see served_bytes(). Code::kPending: call again. Else an error:
   // a member can't be reached.
   Code progress();
-  const std::byte* result() const { return operations_.gather(); }
+  const std::byte* result() { return results_.result(first_unit_); }
   // The ways of sums, as all members find alike: they set groups up at the same calls.
   const GroupSums& sums() const { return sums_; }
   // Behind Code::kNotServed: this part of a reduction of values has its result, on all members alike.
@@ -81,21 +83,29 @@ class ReductionSession {
   // go; each confirms that behind all its other messages.
   enum class End : std::uint8_t { kOpen, kClosed, kReleased };
 
+  static constexpr std::size_t kWindow = ReductionGroup::kMostUnderWay;
   // Units under way. Without long reductions there is one.
   static std::uint32_t window();
-  void take_units(std::uint64_t count);
-  void see_results();
+  bool fits() const { return units_.fits(most_bytes_); }
+  std::size_t unit_bytes(std::uint64_t unit) const {
+    return units_.bytes(unit - first_unit_, most_bytes_);
+  }
+  std::byte* prepare_result(std::uint64_t unit) {
+    return results_.prepare(agreement_.generation(), unit, unit_bytes(unit));
+  }
+  bool start(std::uint64_t unit);
+  void take_result();
   Code set_up();
   void renew();
   void refuse(const TeamLane& lane);
   void give_up_alone(const std::string& what);
+  void contribute();
   std::uint64_t retry_after(Backoff backoff) const;
 
   void receive();
   bool take_end(const RootlessMessage& message);
   void look_at_group();
   void take_results();
-  void take_part();
   void copy();
   void act();
   void stop_group();
@@ -113,17 +123,24 @@ class ReductionSession {
   RootlessLink link_;
   RootlessAgreement agreement_;
   RootlessOutput out_;
+  std::size_t most_bytes_ = 0;  // of the group's results, or the last group's
 
+  CallUnits units_{};
   std::uint64_t call_ = 0;
-  GroupCall operations_;  // of the call, in this group
+  std::uint64_t first_unit_ = 0;   // of the call, in this group
+  std::uint64_t contributed_ = 0;  // units of this group
   std::size_t served_bytes_ = 0;
-  std::unique_ptr<ReductionGroup> group_;  // it writes into operations_, so it is destroyed first
+  KeptResults results_;
+  std::unique_ptr<ReductionGroup> group_;  // writes results_, so it is destroyed first
   std::string reason_;                     // of the gather
   std::string too_long_;                   // the reason of gathers that do not fit
   std::string why_not_;                    // the network does not serve
 
-  ResultCopies copies_;
+  Messages copies_;
+  bool is_copying_ = false;
   bool is_repaired_ = false;
+  Messages serves_;
+  int serving_ = 0;
 
   Backoff backoff_;
   std::chrono::steady_clock::time_point since_;  // of the rate of calls

@@ -295,7 +295,7 @@ void TeamLane::finish() {
   if (outcome_.status == MCAST_OK) {
     mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
     if (group() != nullptr && mcast_group_query(group(), &attr) == MCAST_OK)
-      portion_ = attr.portion, max_message_ = attr.max_message, packet_bytes_ = attr.path_mtu;
+      portion_ = attr.portion, max_message_ = attr.max_message;
     // All members divide a long reduction alike.
     takes_less_ = is_of_reductions() && max_message_ < outcome_.max_message;
     if (is_of_reductions()) max_message_ = static_cast<size_t>(outcome_.max_message);

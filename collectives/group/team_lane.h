@@ -111,8 +111,6 @@ class TeamLane {
   size_t portion() const { return portion_; }
   // kReady: bytes of the longest message, alike on all members.
   size_t max_message() const { return max_message_; }
-  // kReady: payload bytes of a packet, alike on all members.
-  size_t packet_bytes() const { return packet_bytes_; }
   // Of reductions: this member's device takes shorter messages than the leader's.
   bool takes_less() const { return takes_less_; }
   // kReady, of reductions: alike on all members; and the reason why they are not SumOrder::kRank.
@@ -177,7 +175,7 @@ class TeamLane {
   MemberRecord own_{};
   std::vector<MemberRecord> records_;  // the leader's
   LaneOutcome outcome_{};
-  size_t portion_ = 0, max_message_ = 0, packet_bytes_ = 0;
+  size_t portion_ = 0, max_message_ = 0;
   bool takes_less_ = false;
   Clock::time_point began_;  // the registration
   Messages messages_;

@@ -2,8 +2,8 @@
 // makes of both. act() carries out each output before the next event.
 //
 // Results arrive in a ring of slots, which also keeps the last window for members that lack some. A sum
-// in place writes each result into the program's memory once it is complete. Of all other calls that
-// memory is written when a call ends.
+// in place writes each result into the program's memory once it is complete. If results come as whole
+// operations, and for all other calls, that memory is written when a call ends.
 #include "collectives/sim/reducing_member.h"
 
 #include <algorithm>
@@ -42,14 +42,19 @@ bool is_of_failover(const RootlessMessage& message) {
          message.kind != RootlessMessage::Kind::kHas;
 }
 
+std::uint32_t kept_results(const RootlessPlan& plan) {
+  const bool keeps_more = plan.has_whole_results && rules.operations_are_kept;
+  return plan.window + (keeps_more ? RootlessPlan::kMostUnits - 1 : 0);
+}
+
 }  // namespace
 
 ReducingMember::ReducingMember(int rank, RootlessWorld& world)
     : rank_(rank),
       world_(world),
-      agreement_(rank, world.plan.ranks, world.plan.window),
-      results_(world.plan.window, Bytes(world.plan.unit_bytes)),
-      lengths_(world.plan.window),
+      agreement_(rank, world.plan.ranks, kept_results(world.plan)),
+      results_(kept_results(world.plan), Bytes(world.plan.unit_bytes)),
+      lengths_(kept_results(world.plan)),
       unit_(world.plan.unit_bytes) {
   agreement_.set_retry_after(rank == 0 ? world.plan.retry_after : world.plan.retry_after + 1);
 }
@@ -114,7 +119,6 @@ void ReducingMember::progress(RootlessAgreement::Time now, bool looks_at_nic,
   copy_lacking();
   advance(ended);
   contribute();
-  if (agreement_.is_request_due(now)) agreement_.see_results(completed_);
   agreement_.watch(now, out_);
   act();
 }
@@ -171,7 +175,6 @@ void ReducingMember::receive_messages() {
     const int from = host::received(*control_).from;
     host::free(std::exchange(control_, nullptr));
     failover_messages_ -= is_of_failover(incoming_) ? 1 : 0;
-    if (!is_of_failover(incoming_)) agreement_.see_results(completed_);
     agreement_.receive(from, incoming_, out_);
     act();
   }
@@ -186,10 +189,7 @@ void ReducingMember::look_at_group() {
   }
   if (group().shows_failure(rank_)) agreement_.fail(Cause::kWork, "a NIC gave up", out_);
   act();
-  if (agreement_.stage() != Stage::kStopping || !group().is_drained(rank_)) return;
-  if (rules.parts_count && completed_ > agreement_.units())
-    agreement_.take_results(completed_ - agreement_.units(), false, out_);
-  agreement_.drained(out_);
+  if (agreement_.stage() == Stage::kStopping && group().is_drained(rank_)) agreement_.drained(out_);
   act();
 }
 
@@ -219,8 +219,6 @@ void ReducingMember::copy_lacking() {
 void ReducingMember::contribute() {
   for (Call& call : calls_) {
     if (agreement_.path(call.number) != Path::kNetwork) continue;
-    if (world_.plan.has_whole_results)
-      agreement_.contribute(contributed_ + call.units - call.contributed);
     for (; call.contributed < call.units; ++call.contributed) {
       if (contributed_ >= completed_ + world_.plan.window) return;
       const auto [at, length] = part(call, call.contributed);
@@ -231,15 +229,16 @@ void ReducingMember::contribute() {
                          {{data, data + length},
                           is_direct ? call.memory.data() + at : results_[slot(contributed_)].data(),
                           adds});
-      ++contributed_;
-      if (!world_.plan.has_whole_results) agreement_.contribute(contributed_);
+      agreement_.contribute(++contributed_);
     }
   }
 }
 
-// Copying begins. If the results of an incomplete operation do not count, the holder sends them again.
+// Copying begins. If results come as whole operations, the agreement has not counted those of the
+// incomplete operation. The holder sends them again, so this member forgets them.
 void ReducingMember::forget_part() {
-  if (rules.parts_count || std::exchange(is_copying_, true)) return;
+  if (is_copying_) return;
+  is_copying_ = true;
   completed_ = agreement_.units();
   const auto call =
       std::ranges::find_if(calls_, [](const Call& each) { return each.arrived < each.units; });
@@ -260,16 +259,17 @@ void ReducingMember::take(const std::byte* data, std::size_t bytes) {
   lengths_[slot(unit)] = bytes;
   std::copy_n(data, std::min(bytes, length),
               call->gathered.begin() + static_cast<std::ptrdiff_t>(at));
-  const bool is_written = what(*call).is_in_place && what(*call).kind == Collective::Kind::kSum;
+  const bool is_written = what(*call).is_in_place && !world_.plan.has_whole_results &&
+                          what(*call).kind == Collective::Kind::kSum;
   if (is_written)
     std::copy_n(data, std::min(bytes, length),
                 call->memory.begin() + static_cast<std::ptrdiff_t>(at));
   if (call->arrived++ == 0) call->first = unit;
   const bool is_last = call->arrived == call->units;
-  const bool is_copied = data == unit_.data();
-  if (!world_.plan.has_whole_results || (is_copied && rules.parts_count))
-    return agreement_.take_result(is_last, out_);
-  if (is_last) agreement_.take_results(call->units, true, out_);
+  if (!world_.plan.has_whole_results) return agreement_.take_result(is_last, out_);
+  agreement_.see_result();
+  for (std::size_t i = 1; is_last && i <= call->units; ++i)
+    agreement_.take_result(i == call->units, out_);
 }
 
 // --- Calls.

@@ -219,7 +219,7 @@ MCAST_API mcast_status_t mcast_mem_register(mcast_context_h context, void* addre
 MCAST_API void mcast_mem_deregister(mcast_mem_h mem);
 
 /* A bulk operation or reduction in flight, in the caller's memory: leave it alone until done() has
- * run, once. After an error `length` counts for reductions alone (<mcast/reduce.h>). */
+ * run, once. */
 typedef struct mcast_op mcast_op_t;
 struct mcast_op {
   void (*done)(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm);

@@ -61,7 +61,6 @@ typedef struct mcast_group_attr {
   /* Bytes. EAGER: max_eager. BULK: as device, path MTU and window allow. REDUCTION: of a gather,
    * as path MTU and window allow. The window bounds no NIC that limits its packets by itself. */
   size_t max_message;
-  /* REDUCTION: bytes_received counts each packet's result as it comes. */
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member; REDUCTION: by the switch */
   unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */

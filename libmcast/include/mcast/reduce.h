@@ -30,14 +30,8 @@
  * done() runs once:
  *
  *     MCAST_OK            the whole result is there, and all members have started the operation
- *     others              the group has failed. The operation may have ended with MCAST_OK on other
- *                         members
- *
- * Its `length` is the number of bytes at the start of the result that are final: the same on all
- * members that have them. After an error these are whole packets of path_mtu bytes, perhaps none.
- * The result's other bytes are undefined then. In place they are this member's contribution,
- * unchanged, so members may reduce them by another way. Members differ in `length` by
- * reduction_window packets at most.
+ *     others              the group has failed, and the result's bytes are undefined; the operation
+ *                         may have ended with MCAST_OK on other members
  *
  * A late member delays the others' results, for hours if need be.
  *
