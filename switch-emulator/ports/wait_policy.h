@@ -1,9 +1,9 @@
 // How a thread waits for packets when there are more processes than cores: one rule for the switch,
 // for programs that poll and for the threads of NICs.
 //
-// A thread that finds nothing looks again, and yields its core now and then: by time, because a
-// look of MPI's takes ten times as long as one of a verbs program. Sleeping takes longer because of
-// the wake-up. It is right
+// A thread that finds nothing looks again, and yields its core now and then: by the time that looks
+// take, because one of MPI's library has more to look at than a verbs program. Sleeping takes longer
+// because of the wake-up. It is right
 // - in the middle of a long message: the next packets come as a batch, and one wake-up serves them
 //   all;
 // - if a yielded core was taken for long. Programs that poll give it back within microseconds, so
@@ -33,8 +33,10 @@ class WaitPolicy {
   // packets within this time share one.
   static constexpr wire::Duration kGather = std::chrono::microseconds(200);
 
-  // Some yields' time: that of about 8 looks of a verbs program, or one of MPI's.
+  // Some yields' time.
   static constexpr wire::Duration kTurn = std::chrono::microseconds(2);
+  // A program that looks again later has done other things, and did not look all the time.
+  static constexpr wire::Duration kLongestLook = std::chrono::microseconds(50);
 
   // `looks_for`: how long to look before sleeping; Duration::max(): only the other reasons count;
   // 0: sleep after each look that finds nothing. The core is yielded after looks for `turn`.
@@ -55,7 +57,8 @@ class WaitPolicy {
       return Step::kSleepForBatch;
     }
     if (looks_for_ == wire::Duration::zero()) return Step::kSleep;
-    if (!turn_began_) turn_began_ = now;
+    if (!turn_began_ || now - looked_ > kLongestLook) turn_began_ = now;
+    looked_ = now;
     if (now - *turn_began_ < turn_) return Step::kLook;
     turn_began_.reset();
     // The first yield comes before the first sleep: it shows whether others want the core.
@@ -84,6 +87,7 @@ class WaitPolicy {
   wire::Instant found_{};
   wire::Instant contended_until_{};
   std::optional<wire::Instant> turn_began_;  // by a look that found nothing
+  wire::Instant looked_{};                   // at the last one of them
   bool sees_computing_ = false;
   bool has_yielded_ = false;  // since packets were found last
   unsigned sleeps_ = 0;       // the same

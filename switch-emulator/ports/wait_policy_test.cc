@@ -43,6 +43,16 @@ TEST(WaitPolicy, YieldsTheCoreAfterTwoLongLooks) {
   EXPECT_EQ(policy.found_nothing(kStart + 16us, false), Step::kYield) << "not after 16 of them";
 }
 
+// It tests now and then whether a message has come.
+TEST(WaitPolicy, NeverYieldsForAProgramThatComputesBetweenItsLooks) {
+  WaitPolicy policy(wire::Duration::max());
+  policy.found(kStart);
+  for (int i = 1; i < 1000; ++i) {
+    EXPECT_EQ(policy.found_nothing(kStart + i * 100us, false), Step::kLook);
+    EXPECT_EQ(policy.found_nothing(kStart + i * 100us + 1us, false), Step::kLook);
+  }
+}
+
 TEST(WaitPolicy, NeverYieldsWhilePacketsCome) {
   WaitPolicy policy(wire::Duration::max());
   for (int i = 0; i < 1000; ++i) {
