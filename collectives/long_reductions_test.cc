@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
 #include <vector>
 
 #include "collectives/fakes/reduction_story.h"
@@ -14,17 +13,9 @@ namespace {
 using testing::Each;
 using testing::Ne;
 
-class LongReductions : public ReductionStory {
+class LongReductions : public LongReductionStory {
  protected:
   static constexpr ReductionShape kLong{Collective::kAllreduce, 200};
-
-  void SetUp() override {
-    fake::use_small_sizes();
-    parameters().most_gathered = 64;
-    parameters().reduction_limit = 1 << 20;
-    parameters().reduction_chunk = 16;
-    parameters().copied_bytes = 0;
-  }
 };
 
 TEST_F(LongReductions, HaveTheBitsOfShortOnes) {
@@ -98,25 +89,13 @@ TEST_F(NetworkedReductions, WithoutAGroupGoByMessages) {
 // reduce the others. In place, so the inputs of complete parts are gone.
 TEST_F(NetworkedReductions, HaveTheSameBitsIfTheGroupFails) {
   const auto before = repaired();
-  std::size_t by_network = 0, by_messages = 0;
+  std::size_t by_messages = 0;
   for (unsigned moment = 0; moment < 60; ++moment) {
     for (int failing = 0; failing < 3; ++failing) {
-      std::mt19937 random(moment * 3 + static_cast<unsigned>(failing));
       fake::Job job(3);
       job.library = sum();
-      expect_right(job, 3, kBarrier, Route::kNetwork);
-      job.reduce_all(kIntegers);
-      for (unsigned i = 0; i < moment; ++i) {
-        for (int rank = 0; rank < 3; ++rank)
-          if (random() % 4 == 0) job.look(rank);
-        const auto moves = job.fabric.moves();
-        if (!moves.empty()) job.fabric.move(moves[random() % moves.size()]);
-      }
-      job.fabric.fail(job.last_end(failing), MCAST_CAUSE_DEVICE, "the port is gone");
-      ASSERT_TRUE(job.run()) << moment;
-      ASSERT_THAT(job.results(), Each(Code::kDone)) << moment;
-      ASSERT_TRUE(job.all_have_results()) << moment << " at " << failing;
-      ++(job.route(0) == Route::kNetwork ? by_network : by_messages);
+      ASSERT_NO_FATAL_FAILURE(expect_right_behind_a_failure(job, 3, kIntegers, moment, failing));
+      if (job.route(0) == Route::kMessages) ++by_messages;
       for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.route(rank), job.route(0)) << moment;
       expect_right(job, 3, kIntegers, Route::kMessages);
       ASSERT_TRUE(job.close());

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
 #include <tuple>
 #include <utility>
 
@@ -19,17 +18,10 @@ constexpr const char* kByTree = "the tree of its group's switches is not flat";
 constexpr const char* kDescending =
     "addresses do not ascend with ranks: rank 0 has 10.0.255.255, rank 1 has 10.0.255.254";
 
-class LongSums : public ReductionStory {
+class LongSums : public LongReductionStory {
  protected:
   static constexpr ReductionShape kFloats{Collective::kAllreduce, 3004, 0, false, 4};
 
-  void SetUp() override {
-    fake::use_small_sizes();
-    parameters().most_gathered = 64;
-    parameters().reduction_limit = 1 << 20;
-    parameters().reduction_chunk = 16;
-    parameters().copied_bytes = 0;
-  }
   static void choose(Reproducible value) { parameters().reproducible = static_cast<int>(value); }
   static fake::Library sum(arithmetic::Type type = arithmetic::Type::kFloat) {
     return arithmetic::Combiner::find(arithmetic::Operation::kSum, type);
@@ -137,25 +129,13 @@ TEST_F(LongSums, KeepTheirWayIfMessagesHaveOtherBits) {
 
 // In each moment, at each rank: pairs by rank in the network, and behind its failure.
 TEST_F(LongSums, HaveTheSameBitsIfTheGroupFails) {
-  std::size_t by_network = 0, by_messages = 0;
+  std::size_t by_messages = 0;
   for (unsigned moment = 0; moment < 60; ++moment) {
     for (int failing = 0; failing < 3; ++failing) {
-      std::mt19937 random(moment * 3 + static_cast<unsigned>(failing));
       fake::Job job(3);
       job.library = sum();
-      expect_right(job, 3, kBarrier, Route::kNetwork);
-      job.reduce_all(kFloats);
-      for (unsigned i = 0; i < moment; ++i) {
-        for (int rank = 0; rank < 3; ++rank)
-          if (random() % 4 == 0) job.look(rank);
-        const auto moves = job.fabric.moves();
-        if (!moves.empty()) job.fabric.move(moves[random() % moves.size()]);
-      }
-      job.fabric.fail(job.last_end(failing), MCAST_CAUSE_DEVICE, "the port is gone");
-      ASSERT_TRUE(job.run()) << moment;
-      ASSERT_THAT(job.results(), Each(Code::kDone)) << moment;
-      ASSERT_TRUE(job.all_have_results()) << moment << " at " << failing;
-      ++(job.route(0) == Route::kNetwork ? by_network : by_messages);
+      ASSERT_NO_FATAL_FAILURE(expect_right_behind_a_failure(job, 3, kFloats, moment, failing));
+      if (job.route(0) == Route::kMessages) ++by_messages;
       ASSERT_TRUE(job.close());
     }
   }

@@ -152,10 +152,9 @@ std::vector<Setting> settings() {
        &p.reproducible,
        kAny,
        "Choose the bits of long floating-point sums and products; rank: pairs by rank on every "
-       "path, "
-       "so that the network serves them only in flat groups with ascending addresses; tree: by the "
-       "network in every group, with the same bits in all calls of one group; off: by the faster "
-       "way",
+       "path, so that the network serves them only in flat groups with ascending addresses; tree: "
+       "by the network in every group, with the same bits in all calls of one group; off: by the "
+       "faster way",
        {std::begin(kReproducible), std::end(kReproducible)}},
       {"ordered_starts",
        5,

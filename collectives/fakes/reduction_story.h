@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/fake_clock.h"
@@ -49,6 +51,37 @@ class ReductionStory : public testing::Test {
   }
   static unsigned long long repaired() {
     return counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)];
+  }
+};
+
+// ... of more data than a gather takes.
+class LongReductionStory : public ReductionStory {
+ protected:
+  void SetUp() override {
+    fake::use_small_sizes();
+    parameters().most_gathered = 64;
+    parameters().reduction_limit = 1 << 20;
+    parameters().reduction_chunk = 16;
+    parameters().copied_bytes = 0;
+  }
+
+  // `ranks` ranks begin one behind a barrier, and `failing`'s end of their group fails in this moment. All
+  // results are right. The moment's number is the seed of what happens before it.
+  static void expect_right_behind_a_failure(fake::Job& job, int ranks, const ReductionShape& shape,
+                                            unsigned moment, int failing) {
+    std::mt19937 random(moment * 3 + static_cast<unsigned>(failing));
+    expect_right(job, ranks, kBarrier, Route::kNetwork);
+    job.reduce_all(shape);
+    for (unsigned i = 0; i < moment; ++i) {
+      for (int rank = 0; rank < ranks; ++rank)
+        if (random() % 4 == 0) job.look(rank);
+      const auto moves = job.fabric.moves();
+      if (!moves.empty()) job.fabric.move(moves[random() % moves.size()]);
+    }
+    job.fabric.fail(job.last_end(failing), MCAST_CAUSE_DEVICE, "the port is gone");
+    ASSERT_TRUE(job.run()) << moment;
+    ASSERT_THAT(job.results(), testing::Each(Code::kDone)) << moment;
+    ASSERT_TRUE(job.all_have_results()) << moment << " at " << failing;
   }
 };
 

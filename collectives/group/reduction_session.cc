@@ -41,11 +41,16 @@ std::uint32_t ReductionSession::window() {
 
 void ReductionSession::begin(const CallUnits& call) {
   units_ = call;
-  units_.has_pairs = !call.combiner || sums_.may_serve(*call.combiner);
+  look_for_pairs();
   call_ = agreement_.start();
   first_unit_ = agreement_.units();
   served_bytes_ = 0;
   is_repaired_ = false;
+}
+
+// The group, or the next one, has the pairs of the call's sums.
+void ReductionSession::look_for_pairs() {
+  units_.has_pairs = !units_.combiner || sums_.may_serve(*units_.combiner);
 }
 
 Code ReductionSession::progress() {
@@ -178,7 +183,7 @@ void ReductionSession::renew() {
     host::log(1, "cepheus: %s: reductions in the network on group %s epoch %u",
               team_.name().c_str(), lane.address().c_str(), lane.epoch());
   sums_.renew(lane.sums(), lane.why_not_by_rank(), team_);
-  units_.has_pairs = !units_.combiner || sums_.may_serve(*units_.combiner);
+  look_for_pairs();
   agreement_.renew(call_, out_);
   act();
 }

@@ -93,6 +93,7 @@ class ReductionSession {
   std::byte* prepare_result(std::uint64_t unit) {
     return results_.prepare(agreement_.generation(), unit, unit_bytes(unit));
   }
+  void look_for_pairs();
   bool start(std::uint64_t unit);
   void take_result();
   Code set_up();

@@ -112,6 +112,13 @@ TEST(AllreduceBandwidth, SendsEachVectorOnceAndRabenseifnerTwice) {
   EXPECT_GT(of("Rabenseifner alone on its links over cepheus").value, 1.9);
 }
 
+// Each loss on a trunk would cost 1 ms, if switches did not ask each other for acknowledgements.
+TEST(AllreduceLoss, CostsLessThanRabenseifners) {
+  const Report report = quick_run("allreduce-loss");
+  EXPECT_GT(point_of(report, "cepheus, goodput", 1e-3).value, 0.6);
+  EXPECT_GT(point_of(report, "Rabenseifner over cepheus", 1e-3).value, 2);
+}
+
 TEST(Barrier, TakesAThirdOfItsBestRivalInRoundsWithEightHosts) {
   const Report report = quick_run("barrier");
   int rows = 0;
